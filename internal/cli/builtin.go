@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/metachaos/metachaos/chaos"
+	"github.com/metachaos/metachaos/chaos/faults"
+	"github.com/metachaos/metachaos/internal/experiment"
+	"github.com/metachaos/metachaos/targets"
+	"github.com/metachaos/metachaos/targets/reference"
+)
+
+// builtinFaults is the bill of materials of faults and actions, bound to a
+// target, or to none for describing and recovering them.
+func builtinFaults(t targets.Target) map[string]chaos.Fault { return faults.All(t, faults.Options{}) }
+
+// builtinKinds is the bill of materials of targets. Complaints of the
+// processes that a target starts go to log.
+func builtinKinds(log io.Writer) map[string]experiment.Kind {
+	return map[string]experiment.Kind{"reference": referenceKind(log)}
+}
+
+func referenceKind(log io.Writer) experiment.Kind {
+	decoded := func(decode func(any) error) (reference.Config, error) {
+		var c reference.Config
+		if err := decode(&c); err != nil {
+			return c, err
+		}
+		return c.WithDefaults(), c.Validate()
+	}
+	return experiment.Kind{
+		Name:    "reference",
+		Summary: "the reference cluster: a control plane and shards of a primary and secondaries, as processes on this host",
+		Check: func(decode func(any) error) (chaos.Offer, json.RawMessage, error) {
+			c, err := decoded(decode)
+			if err != nil {
+				return chaos.Offer{}, nil, err
+			}
+			info, rules := reference.Describe(c)
+			raw, err := json.Marshal(c)
+			return chaos.Offer{Info: info, Rules: rules}, raw, err
+		},
+		Start: func(ctx context.Context, decode func(any) error, base targets.Base) (targets.Target, chaos.Owned, error) {
+			c, err := decoded(decode)
+			if err != nil {
+				return nil, chaos.Owned{}, err
+			}
+			self, err := os.Executable()
+			if err != nil {
+				return nil, chaos.Owned{}, fmt.Errorf("find this program: %w", err)
+			}
+			cluster, err := reference.Start(ctx, reference.Options{Config: c, Base: base, Stderr: log,
+				Launch: reference.Launcher{Path: self, Args: []string{nodeCommand}}})
+			if err != nil {
+				return nil, chaos.Owned{}, err
+			}
+			return cluster, chaos.Owned{Folder: cluster.Dir()}, nil
+		},
+	}
+}

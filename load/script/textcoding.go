@@ -1,0 +1,77 @@
+package script
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/grafana/sobek"
+)
+
+// installTextCoding makes TextEncoder and TextDecoder, for UTF-8.
+func (v *vm) installTextCoding() error {
+	encoder := func(call sobek.ConstructorCall) *sobek.Object {
+		// setting plain properties of a fresh object cannot fail
+		_ = call.This.Set("encoding", "utf-8")
+		_ = call.This.Set("encode", native(func(call sobek.FunctionCall) sobek.Value {
+			text := ""
+			if !sobek.IsUndefined(call.Argument(0)) {
+				text = call.Argument(0).String()
+			}
+			bytes, err := v.rt.New(v.rt.Get("Uint8Array"), v.rt.ToValue(v.rt.NewArrayBuffer([]byte(text))))
+			if err != nil {
+				panic(err)
+			}
+			return bytes
+		}))
+		return nil
+	}
+	decoder := func(call sobek.ConstructorCall) *sobek.Object {
+		label := "utf-8"
+		if !sobek.IsUndefined(call.Argument(0)) {
+			label = strings.ToLower(strings.TrimSpace(call.Argument(0).String()))
+		}
+		if label != "utf-8" && label != "utf8" {
+			panic(v.rt.NewTypeError("TextDecoder: want utf-8, got " + label))
+		}
+		// setting plain properties of a fresh object cannot fail
+		_ = call.This.Set("encoding", "utf-8")
+		_ = call.This.Set("decode", native(func(call sobek.FunctionCall) sobek.Value {
+			if sobek.IsUndefined(call.Argument(0)) {
+				return v.rt.ToValue("")
+			}
+			b := v.bytes("TextDecoder.decode", call.Argument(0))
+			if !utf8.Valid(b) {
+				b = []byte(strings.ToValidUTF8(string(b), "\uFFFD"))
+			}
+			return v.rt.ToValue(strings.TrimPrefix(string(b), "\uFEFF"))
+		}))
+		return nil
+	}
+	if err := v.rt.Set("TextEncoder", encoder); err != nil {
+		return err
+	}
+	return v.rt.Set("TextDecoder", decoder)
+}
+
+// bytes returns the bytes of a text, an ArrayBuffer or a view of one. They
+// are shared with the script.
+func (v *vm) bytes(where string, value sobek.Value) []byte {
+	if o, ok := value.(*sobek.Object); ok {
+		switch b := o.Export().(type) {
+		case sobek.ArrayBuffer:
+			return b.Bytes()
+		case []byte:
+			return b
+		}
+		if view := o.Get("buffer"); view != nil {
+			if buffer, ok := view.Export().(sobek.ArrayBuffer); ok {
+				from := o.Get("byteOffset").ToInteger()
+				return buffer.Bytes()[from : from+o.Get("byteLength").ToInteger()]
+			}
+		}
+	} else if sobek.IsString(value) {
+		return []byte(value.String())
+	}
+	v.throwType("%s: want text, an ArrayBuffer or a typed array, got %s", where, show(value))
+	return nil
+}

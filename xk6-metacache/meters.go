@@ -1,0 +1,97 @@
+package metacache
+
+import (
+	"time"
+
+	"github.com/metachaos/metachaos/load/script"
+	"github.com/metachaos/metachaos/results"
+	"github.com/metachaos/metachaos/targets"
+	"github.com/metachaos/metachaos/xk6-metacache/fleet"
+)
+
+// meters are the metrics of the module. Durations are in milliseconds.
+type meters struct {
+	meter script.Meter
+
+	ops, refusals, redirects, loops, duplicates, missing *results.Metric // counters
+	opDuration, epochLag, hops                           *results.Metric // trends
+	cacheHits                                            *results.Metric // rate
+}
+
+func newMeters(m script.Meter) (*meters, error) {
+	out := &meters{meter: m}
+	for _, d := range []struct {
+		to       **results.Metric
+		name     string
+		kind     results.MetricKind
+		contains results.Contains
+	}{
+		{&out.ops, "metacache_ops", results.Counter, results.ContainsDefault},
+		{&out.refusals, "metacache_refusals", results.Counter, results.ContainsDefault},
+		{&out.redirects, "metacache_redirects", results.Counter, results.ContainsDefault},
+		{&out.loops, "metacache_redirect_loops", results.Counter, results.ContainsDefault},
+		{&out.duplicates, "metacache_duplicates", results.Counter, results.ContainsDefault},
+		{&out.missing, "metacache_missing", results.Counter, results.ContainsDefault},
+		{&out.opDuration, "metacache_op_duration", results.Trend, results.ContainsTime},
+		{&out.epochLag, "metacache_epoch_lag", results.Trend, results.ContainsDefault},
+		{&out.hops, "metacache_hops", results.Trend, results.ContainsDefault},
+		{&out.cacheHits, "metacache_cache_hits", results.Rate, results.ContainsDefault},
+	} {
+		metric, err := m.Metric(d.name, d.kind, d.contains)
+		if err != nil {
+			return nil, err
+		}
+		*d.to = metric
+	}
+	return out, nil
+}
+
+// record adds the samples of one operation.
+func (m *meters) record(r fleet.Result) {
+	e := r.Event
+	tags := map[string]string{"op": string(e.Verb), "outcome": string(e.Outcome)}
+	if e.Object.Kind != "" {
+		tags["kind"] = string(e.Object.Kind)
+	}
+	if e.Node != "" {
+		tags["node"] = string(e.Node)
+	}
+	if e.Shard != "" {
+		tags["shard"] = e.Shard
+	}
+	if e.Code != "" {
+		tags["cause"] = string(e.Code)
+	}
+	m.meter.Record(m.ops, 1, tags)
+	m.meter.Record(m.opDuration, float64(e.End-e.Start)/float64(time.Millisecond), tags)
+	m.meter.Record(m.hops, float64(e.HopCount), tags)
+	op := map[string]string{"op": string(e.Verb)}
+	if e.Cache != targets.CacheNone {
+		hit := 0.0
+		if e.Cache == targets.CacheHit {
+			hit = 1
+		}
+		m.meter.Record(m.cacheHits, hit, op)
+	}
+	if e.Outcome == targets.Done && e.Verb != targets.EventScan {
+		m.meter.Record(m.epochLag, float64(r.EpochLag), op)
+	}
+	for _, code := range r.Refusals {
+		m.meter.Record(m.refusals, 1, map[string]string{"op": string(e.Verb), "cause": string(code)})
+	}
+	m.count(m.redirects, r.Redirects, op)
+	if r.Loop {
+		m.count(m.loops, 1, op)
+	}
+	if e.Verb == targets.EventScan {
+		m.count(m.duplicates, e.Duplicates, op)
+		m.count(m.missing, e.Missing, op)
+	}
+}
+
+// count adds to a counter; a zero is no sample.
+func (m *meters) count(metric *results.Metric, n int, tags map[string]string) {
+	if n > 0 {
+		m.meter.Record(metric, float64(n), tags)
+	}
+}
