@@ -44,6 +44,10 @@ func TestMailboxLosesAfterItsPatience(t *testing.T) {
 		m.put(6)
 		more, _ := m.take(items)
 		equal(t, more, []int{6})
+		m.put(7, 8, 9) // a new stall is waited for anew
+		if waited := time.Since(start); waited != 2*time.Second || m.lostSoFar() != 4 {
+			t.Errorf("waited %v and lost %d, want 2s and 4", waited, m.lostSoFar())
+		}
 	})
 }
 

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -112,6 +113,9 @@ func openSegment(path string) (_ *parquet.GenericReader[row], _ *os.File, err er
 	if err != nil {
 		return nil, f, err
 	}
+	if err := checkFooter(f, info.Size()); err != nil {
+		return nil, f, err
+	}
 	file, err := parquet.OpenFile(f, info.Size())
 	if err != nil {
 		return nil, f, err
@@ -120,6 +124,22 @@ func openSegment(path string) (_ *parquet.GenericReader[row], _ *os.File, err er
 		return nil, f, fmt.Errorf("the segment has other columns: %s", file.Schema())
 	}
 	return parquet.NewGenericReader[row](file), f, nil
+}
+
+// checkFooter refuses a file whose footer claims to be longer than the file.
+// The library would allocate what it claims, up to 4 GiB.
+func checkFooter(f io.ReaderAt, size int64) error {
+	var tail [8]byte // the length of the footer, and the magic number
+	if size < int64(len(tail)) {
+		return fmt.Errorf("damaged segment: only %d bytes", size)
+	}
+	if _, err := f.ReadAt(tail[:], size-int64(len(tail))); err != nil {
+		return err
+	}
+	if length := int64(binary.LittleEndian.Uint32(tail[:])); length > size-int64(len(tail)) {
+		return fmt.Errorf("damaged segment: a footer of %d bytes in a file of %d", length, size)
+	}
+	return nil
 }
 
 func readRows(reader *parquet.GenericReader[row], rows []row) (n int, err error) {

@@ -10,6 +10,20 @@ import (
 	"github.com/metachaos/metachaos/targets"
 )
 
+// move is one object's way, with the truth before it.
+type move struct {
+	Object targets.Object `json:"object"`
+	From   string         `json:"from"`
+	To     string         `json:"to"`
+	Epoch  targets.Epoch  `json:"epoch"` // before
+}
+
+// done reports whether the object was handed over.
+func (mv move) done(truth map[targets.Object]targets.Entry) bool {
+	now := truth[mv.Object]
+	return now.Owner == mv.To && now.Epoch > mv.Epoch
+}
+
 // choose works out the moves that the configuration means. It is pure: the
 // same topology, truth and seed give the same moves.
 func (c migrateConfig) choose(t targets.Topology, truth map[targets.Object]targets.Entry, seed uint64) ([]move, error) {

@@ -41,6 +41,7 @@ func TestConformance(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			chaostest.Run(t, func(t *testing.T) chaostest.Harness {
+				t.Helper()
 				f := newFakeTarget(t)
 				h := chaostest.Harness{
 					Fault: All(f, Options{})[tt.step.Fault],

@@ -37,14 +37,6 @@ type migrateConfig struct {
 	To      string   `yaml:"to"`
 }
 
-// move is one object's way, with the truth before it.
-type move struct {
-	Object targets.Object `json:"object"`
-	From   string         `json:"from"`
-	To     string         `json:"to"`
-	Epoch  targets.Epoch  `json:"epoch"` // before
-}
-
 type migrateState struct {
 	Moves []move `json:"moves"`
 	// Processes hold the documents, and with them the orphans.
@@ -217,12 +209,6 @@ func (f *shardMigrate) Status(ctx context.Context, h chaos.Handle) (chaos.Status
 	}
 	return chaos.Status{Effective: over == len(s.Moves),
 		Evidence: fmt.Sprintf("%d of %d objects are handed over", over, len(s.Moves))}, nil
-}
-
-// done reports whether the object was handed over.
-func (mv move) done(truth map[targets.Object]targets.Entry) bool {
-	now := truth[mv.Object]
-	return now.Owner == mv.To && now.Epoch > mv.Epoch
 }
 
 // Revert deletes the orphans. An epoch never goes back, so a migration that

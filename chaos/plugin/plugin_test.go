@@ -191,6 +191,7 @@ func TestConformanceThroughAPlugin(t *testing.T) {
 	_, fresh := openFreeze(t)
 	n := 0
 	chaostest.Run(t, func(t *testing.T) chaostest.Harness {
+		t.Helper()
 		victim := chaostest.StartSleeper(t, "s1-0")
 		n++
 		nothing := freezeStep("nothing")

@@ -2,6 +2,7 @@ package script
 
 import (
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,37 +12,86 @@ import (
 // native is a function of Go that scripts call without reflection.
 type native = func(sobek.FunctionCall) sobek.Value
 
-// installGlobals makes what every script finds without an import.
+// installGlobals makes what every script finds without an import. A function
+// costs about half a KiB in each VU and most scripts use few of them, so they
+// stand in the prototype of the global object and are made when asked for.
 func (v *vm) installGlobals() error {
-	console := v.rt.NewObject()
-	for name, level := range map[string]slog.Level{"log": slog.LevelInfo, "info": slog.LevelInfo,
-		"debug": slog.LevelDebug, "warn": slog.LevelWarn, "error": slog.LevelError} {
-		if err := console.Set(name, v.console(level)); err != nil {
-			return err
-		}
-	}
-	for name, value := range map[string]any{
-		"console": console, "open": native(v.open), "require": native(v.requireGlobal), "global": v.rt.GlobalObject(),
-		"__VU": v.id, "__ENV": v.envObject(nil),
-		"setTimeout": native(v.setTimeout), "setInterval": native(v.setInterval),
-		"clearTimeout": native(v.clearTimer), "clearInterval": native(v.clearTimer),
-	} {
-		if err := v.rt.Set(name, value); err != nil {
-			return err
-		}
-	}
-	if err := v.installTextCoding(); err != nil {
+	if err := v.rt.Set("__VU", v.id); err != nil {
 		return err
 	}
-	// read often in some scripts and never in most: computed when asked for
-	iter := v.rt.ToValue(func(sobek.FunctionCall) sobek.Value {
-		if !v.iterations.some {
+	if err := v.rt.Set("__ENV", v.envObject(nil)); err != nil {
+		return err
+	}
+	return v.rt.GlobalObject().SetPrototype(v.rt.NewDynamicObject(&lazyGlobals{v: v}))
+}
+
+// lazyGlobals are the globals of one runtime that are made on first use.
+type lazyGlobals struct {
+	v    *vm
+	made map[string]sobek.Value
+}
+
+var _ sobek.DynamicObject = (*lazyGlobals)(nil)
+
+// globalNames are the names that global knows.
+var globalNames = [...]string{"__ITER", "console", "open", "require", "global", "setTimeout", "setInterval",
+	"clearTimeout", "clearInterval", "TextEncoder", "TextDecoder"}
+
+// global makes the global of that name.
+func (v *vm) global(name string) any {
+	switch name {
+	case "console":
+		return v.consoleObject()
+	case "open":
+		return native(v.open)
+	case "require":
+		return native(v.requireGlobal)
+	case "global":
+		return v.rt.GlobalObject()
+	case "setTimeout":
+		return native(v.setTimeout)
+	case "setInterval":
+		return native(v.setInterval)
+	case "clearTimeout", "clearInterval":
+		return native(v.clearTimer)
+	case "TextEncoder":
+		return v.textEncoder
+	case "TextDecoder":
+		return v.textDecoder
+	}
+	return nil
+}
+
+func (g *lazyGlobals) Get(name string) sobek.Value {
+	if name == "__ITER" { // the only one that changes
+		if !g.v.iterations.some {
 			return sobek.Undefined()
 		}
-		return v.rt.ToValue(v.iterations.ofVU)
-	})
-	return v.rt.GlobalObject().DefineAccessorProperty("__ITER", iter, nil, sobek.FLAG_TRUE, sobek.FLAG_TRUE)
+		return g.v.rt.ToValue(g.v.iterations.ofVU)
+	}
+	if value, ok := g.made[name]; ok {
+		return value
+	}
+	made := g.v.global(name)
+	if made == nil {
+		return nil
+	}
+	if g.made == nil {
+		g.made = map[string]sobek.Value{}
+	}
+	value := g.v.rt.ToValue(made)
+	g.made[name] = value
+	return value
 }
+
+// Set lets scripts replace a global, or make one that is new.
+func (g *lazyGlobals) Set(name string, value sobek.Value) bool {
+	return g.v.rt.GlobalObject().DefineDataProperty(name, value, sobek.FLAG_TRUE, sobek.FLAG_TRUE, sobek.FLAG_TRUE) == nil
+}
+
+func (g *lazyGlobals) Has(name string) bool { return slices.Contains(globalNames[:], name) }
+func (g *lazyGlobals) Delete(string) bool   { return true }
+func (g *lazyGlobals) Keys() []string       { return globalNames[:] }
 
 // envObject makes __ENV, with the variables of a scenario over those of the
 // program.
@@ -54,6 +104,16 @@ func (v *vm) envObject(over map[string]string) *sobek.Object {
 		}
 	}
 	return env
+}
+
+func (v *vm) consoleObject() *sobek.Object {
+	console := v.rt.NewObject()
+	for name, level := range map[string]slog.Level{"log": slog.LevelInfo, "info": slog.LevelInfo,
+		"debug": slog.LevelDebug, "warn": slog.LevelWarn, "error": slog.LevelError} {
+		// setting a plain property of a fresh object cannot fail
+		_ = console.Set(name, v.console(level))
+	}
+	return console
 }
 
 func (v *vm) console(level slog.Level) native {

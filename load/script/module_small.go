@@ -64,20 +64,20 @@ func hashes() map[string]func() hash.Hash {
 func cryptoModule(v *vm) Exports {
 	named := map[string]any{}
 	all := hashes()
-	for name, make := range all {
+	for name, newHash := range all {
 		named[name] = native(func(call sobek.FunctionCall) sobek.Value {
-			h := make()
+			h := newHash()
 			h.Write(v.bytes(name, call.Argument(0)))
 			return v.digest(name, h.Sum(nil), call.Argument(1))
 		})
 	}
 	algorithm := func(where string, call sobek.FunctionCall) func() hash.Hash {
 		name := call.Argument(0).String()
-		make := all[name]
-		if make == nil {
+		newHash := all[name]
+		if newHash == nil {
 			v.throw("%s: unknown hash function %q", where, name)
 		}
-		return make
+		return newHash
 	}
 	named["createHash"] = native(func(call sobek.FunctionCall) sobek.Value {
 		return v.hasher("createHash", algorithm("createHash", call)())

@@ -34,7 +34,8 @@ type Config struct {
 	Overrides Overrides
 	// InitTimeout bounds the init code of one VU; 0 is a minute.
 	InitTimeout time.Duration
-	// MaxCallDepth bounds the nesting of calls; 0 is 10,000.
+	// MaxCallDepth bounds the nesting of calls; 0 is 2,500. The time to unwind
+	// calls that pass through native functions grows with its square.
 	MaxCallDepth int
 }
 
@@ -94,7 +95,7 @@ func newProgram(source Source, cfg Config) (*Program, error) {
 		cfg.InitTimeout = time.Minute
 	}
 	if cfg.MaxCallDepth == 0 {
-		cfg.MaxCallDepth = 10_000
+		cfg.MaxCallDepth = 2_500
 	}
 	freeze, err := sobek.Compile("freeze", freezeSource, true)
 	if err != nil {

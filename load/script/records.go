@@ -177,19 +177,21 @@ func (i *commonInstance) ExecuteModule(rt *sobek.Runtime, _, _ func(any) error) 
 func (i *commonInstance) exports() sobek.Value { return i.module.Get("exports") }
 
 func (i *commonInstance) GetBindingValue(name string) sobek.Value {
-	exports, ok := i.exports().(*sobek.Object)
 	if name == "default" {
-		if !ok {
+		if es := i.property("__esModule"); es == nil || !es.ToBoolean() {
 			return i.exports()
 		}
-		if es := exports.Get("__esModule"); es == nil || !es.ToBoolean() {
-			return exports
-		}
 	}
-	if ok {
-		if v := exports.Get(name); v != nil {
-			return v
-		}
+	if v := i.property(name); v != nil {
+		return v
 	}
 	return sobek.Undefined()
+}
+
+// property returns a property of what the file exports, or nil.
+func (i *commonInstance) property(name string) sobek.Value {
+	if exports, ok := i.exports().(*sobek.Object); ok {
+		return exports.Get(name)
+	}
+	return nil
 }

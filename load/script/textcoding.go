@@ -2,55 +2,47 @@ package script
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	"github.com/grafana/sobek"
 )
 
-// installTextCoding makes TextEncoder and TextDecoder, for UTF-8.
-func (v *vm) installTextCoding() error {
-	encoder := func(call sobek.ConstructorCall) *sobek.Object {
-		// setting plain properties of a fresh object cannot fail
-		_ = call.This.Set("encoding", "utf-8")
-		_ = call.This.Set("encode", native(func(call sobek.FunctionCall) sobek.Value {
-			text := ""
-			if !sobek.IsUndefined(call.Argument(0)) {
-				text = call.Argument(0).String()
-			}
-			bytes, err := v.rt.New(v.rt.Get("Uint8Array"), v.rt.ToValue(v.rt.NewArrayBuffer([]byte(text))))
-			if err != nil {
-				panic(err)
-			}
-			return bytes
-		}))
-		return nil
-	}
-	decoder := func(call sobek.ConstructorCall) *sobek.Object {
-		label := "utf-8"
+// textEncoder is the constructor TextEncoder.
+func (v *vm) textEncoder(call sobek.ConstructorCall) *sobek.Object {
+	// setting plain properties of a fresh object cannot fail
+	_ = call.This.Set("encoding", "utf-8")
+	_ = call.This.Set("encode", native(func(call sobek.FunctionCall) sobek.Value {
+		text := ""
 		if !sobek.IsUndefined(call.Argument(0)) {
-			label = strings.ToLower(strings.TrimSpace(call.Argument(0).String()))
+			text = call.Argument(0).String()
 		}
-		if label != "utf-8" && label != "utf8" {
-			panic(v.rt.NewTypeError("TextDecoder: want utf-8, got " + label))
+		bytes, err := v.rt.New(v.rt.Get("Uint8Array"), v.rt.ToValue(v.rt.NewArrayBuffer([]byte(text))))
+		if err != nil {
+			panic(err)
 		}
-		// setting plain properties of a fresh object cannot fail
-		_ = call.This.Set("encoding", "utf-8")
-		_ = call.This.Set("decode", native(func(call sobek.FunctionCall) sobek.Value {
-			if sobek.IsUndefined(call.Argument(0)) {
-				return v.rt.ToValue("")
-			}
-			b := v.bytes("TextDecoder.decode", call.Argument(0))
-			if !utf8.Valid(b) {
-				b = []byte(strings.ToValidUTF8(string(b), "\uFFFD"))
-			}
-			return v.rt.ToValue(strings.TrimPrefix(string(b), "\uFEFF"))
-		}))
-		return nil
+		return bytes
+	}))
+	return nil
+}
+
+// textDecoder is the constructor TextDecoder, for UTF-8.
+func (v *vm) textDecoder(call sobek.ConstructorCall) *sobek.Object {
+	label := "utf-8"
+	if !sobek.IsUndefined(call.Argument(0)) {
+		label = strings.ToLower(strings.TrimSpace(call.Argument(0).String()))
 	}
-	if err := v.rt.Set("TextEncoder", encoder); err != nil {
-		return err
+	if label != "utf-8" && label != "utf8" {
+		v.throwType("TextDecoder: want utf-8, got %s", label)
 	}
-	return v.rt.Set("TextDecoder", decoder)
+	// setting plain properties of a fresh object cannot fail
+	_ = call.This.Set("encoding", "utf-8")
+	_ = call.This.Set("decode", native(func(call sobek.FunctionCall) sobek.Value {
+		if sobek.IsUndefined(call.Argument(0)) {
+			return v.rt.ToValue("")
+		}
+		text := strings.ToValidUTF8(string(v.bytes("TextDecoder.decode", call.Argument(0))), "\uFFFD")
+		return v.rt.ToValue(strings.TrimPrefix(text, "\uFEFF"))
+	}))
+	return nil
 }
 
 // bytes returns the bytes of a text, an ArrayBuffer or a view of one. They

@@ -94,6 +94,9 @@ func (v *vm) evaluate() (sobek.Value, error) {
 
 // export returns what the entry module exports under a name, or nil.
 func (v *vm) export(name string) sobek.Value {
+	if c, ok := v.entry.(*commonRecord); ok { // "default" is a property like others there
+		return v.common(c).property(name)
+	}
 	b, ambiguous := v.entry.ResolveExport(name)
 	if b == nil || ambiguous {
 		return nil

@@ -65,7 +65,7 @@ func spawn(launch Launcher, id targets.NodeID, stderr io.Writer) (*child, <-chan
 	if err != nil {
 		return nil, nil, err
 	}
-	defer theirs.Close()
+	defer func() { _ = theirs.Close() }() // the child has its own
 	out := &firstLine{line: make(chan []byte, 1)}
 	c := &child{stdin: ours, exited: make(chan struct{}), words: &lastWords{to: stderr}}
 	c.cmd = exec.Command(launch.Path, launch.Args...)

@@ -92,10 +92,10 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 }
 
 func (c *Cluster) startAll(ctx context.Context) error {
-	starting, ctx := errgroup.WithContext(ctx)
+	starting, startCtx := errgroup.WithContext(ctx)
 	for _, n := range c.nodes {
 		c.turns[n.ID] = make(chan struct{}, 1)
-		starting.Go(func() error { return c.start(ctx, n) })
+		starting.Go(func() error { return c.start(startCtx, n) })
 	}
 	if err := starting.Wait(); err != nil {
 		return err

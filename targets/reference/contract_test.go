@@ -11,6 +11,7 @@ import (
 
 func TestProcessesKeepTheContract(t *testing.T) {
 	targettest.Run(t, func(t *testing.T) targets.Target {
+		t.Helper()
 		return startCluster(t, small(func(c *reference.Config) { c.Replicas = 2 }))
 	})
 }

@@ -18,25 +18,26 @@ const roleVariable = "METACHAOS_REFERENCE_TEST_ROLE"
 func TestMain(m *testing.M) {
 	switch os.Getenv(roleVariable) {
 	case "":
-		os.Exit(m.Run())
+		os.Exit(m.Run()) //nolint:forbidigo // the way of TestMain
 	case "node":
 		if err := reference.NodeMain(context.Background(), os.Stdin, os.Stdout, os.Stderr); err != nil {
 			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+			os.Exit(1) //nolint:forbidigo // the node of the test
 		}
 	case "parent":
 		parentMain()
 	}
 }
 
-// launcher starts this test binary as a node.
-func launcher(t testing.TB) reference.Launcher {
+// launcher starts this test binary as a node. A race-enabled one would sleep
+// for a second when it ends.
+func launcher(t *testing.T) reference.Launcher {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return reference.Launcher{Path: self, Env: []string{roleVariable + "=node"}}
+	return reference.Launcher{Path: self, Env: []string{roleVariable + "=node", "GORACE=atexit_sleep_ms=0"}}
 }
 
 // small is a configuration that starts quickly.
@@ -83,5 +84,3 @@ func startMemory(t *testing.T, c reference.Config) *reference.Memory {
 	})
 	return m
 }
-
-func parentMain() {}

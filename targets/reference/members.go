@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/metachaos/metachaos/targets"
@@ -65,14 +66,11 @@ func (m *members) node(id targets.NodeID) (targets.Node, error) {
 }
 
 func (m *members) names() string {
-	text := ""
+	names := make([]string, len(m.nodes))
 	for i, n := range m.nodes {
-		if i > 0 {
-			text += ", "
-		}
-		text += string(n.ID)
+		names[i] = string(n.ID)
 	}
-	return text
+	return strings.Join(names, ", ")
 }
 
 // rulesKnown lists the rules that SetRule accepts.

@@ -231,7 +231,7 @@ func (m *Memory) Restart(_ context.Context, id targets.NodeID) error {
 	if err := l.stop(); err != nil {
 		return fmt.Errorf("restart node %s: %w", id, err)
 	}
-	return m.start(n)
+	return m.start(n) //nolint:contextcheck // a node outlives the call that started it
 }
 
 // Migrate moves an object up to a stage of its migration.

@@ -35,12 +35,12 @@ func NodeMain(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) er
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	peers := wire.NewPeers()
-	defer peers.Close()
+	defer func() { _ = peers.Close() }() // the process ends
 	informed := make(chan struct{})
 	go func() {
 		defer cancel()
 		if err := followDirectory(lines, peers, informed); err != nil {
-			fmt.Fprintf(stderr, "node %s: %v\n", b.Node.ID, err)
+			_, _ = fmt.Fprintf(stderr, "node %s: %v\n", b.Node.ID, err)
 		}
 	}()
 
@@ -59,19 +59,20 @@ func NodeMain(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) er
 		return errors.Join(err, l.Close(), disk.Close())
 	}
 	if b.Node.Role == targets.RoleControl {
-		return runControl(ctx, b, base, disk, peers, l)
+		return runControl(ctx, b, base, disk, peers, l, informed)
 	}
 	return runData(ctx, b, disk, peers, l, informed)
 }
 
-func runControl(ctx context.Context, b birth, base targets.Base, disk wal.Storage, peers *wire.Peers, l net.Listener) error {
+func runControl(ctx context.Context, b birth, base targets.Base, disk wal.Storage, peers *wire.Peers, l net.Listener, informed <-chan struct{}) error {
 	control, err := node.NewControl(b.Config.settings(), base, disk, func(shard string) (node.Mover, error) {
 		return wire.Node{Peers: peers, ID: node.PrimaryID(shard)}, nil
 	})
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	return errors.Join(wire.NewControlServer(control).Serve(ctx, l), control.Close())
+	server := wire.NewControlServer(control)
+	return errors.Join(serveWhen(ctx, server, l, informed), control.Close())
 }
 
 func runData(ctx context.Context, b birth, disk wal.Storage, peers *wire.Peers, l net.Listener, informed <-chan struct{}) error {
@@ -95,17 +96,29 @@ func runData(ctx context.Context, b birth, disk wal.Storage, peers *wire.Peers, 
 		case <-running.Done():
 		}
 	})
-	alive.Go(func() {
-		select {
-		case <-data.Ready():
-			server.Ready()
-		case <-running.Done():
-		}
-	})
-	err = server.Serve(ctx, l)
+	err = serveWhen(ctx, server, l, informed, data.Ready())
 	stop()
 	alive.Wait()
 	return errors.Join(err, data.Close())
+}
+
+// serveWhen serves until ctx ends, and is healthy once all of it has come.
+func serveWhen(ctx context.Context, server *wire.Server, l net.Listener, all ...<-chan struct{}) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	defer cancel()
+	waiting.Go(func() {
+		for _, one := range all {
+			select {
+			case <-one:
+			case <-ctx.Done():
+				return
+			}
+		}
+		server.Ready()
+	})
+	return server.Serve(ctx, l)
 }
 
 // followDirectory reads addresses until the input ends. It closes informed

@@ -72,7 +72,7 @@ func tryProcesses(ctx context.Context, t targets.Target) error {
 			return fmt.Errorf("process %+v is not the one that the topology names: %+v", p, n)
 		}
 		if now, err := targets.IdentifyProcess(p.PID); err != nil || now.Start != p.Start || now.Boot != p.Boot || !p.Alive() {
-			return fmt.Errorf("process %+v does not run as listed: %+v (error: %v)", p, now, err)
+			return fmt.Errorf("process %+v does not run as listed: it is %+v, alive: %t", p, now, p.Alive())
 		}
 	}
 	return nil
@@ -82,10 +82,18 @@ func someRule(t targets.Target) targets.Rule {
 	return targets.Rule{ID: "try", Name: t.(targets.Cooperator).Rules()[0], Lease: time.Minute, Seed: 1}
 }
 
+func wantDisarmed(ctx context.Context, c targets.Cooperator, id string) error {
+	s, err := c.RuleState(ctx, id)
+	if err == nil && s.Armed {
+		err = fmt.Errorf("it is armed: %+v", s)
+	}
+	return err
+}
+
 func tryRule(ctx context.Context, t targets.Target) error {
 	c := t.(targets.Cooperator)
-	if s, err := c.RuleState(ctx, "try"); err != nil || s.Armed {
-		return fmt.Errorf("a rule that was never set is in state %+v (error: %v)", s, err)
+	if err := wantDisarmed(ctx, c, "try"); err != nil {
+		return fmt.Errorf("a rule that was never set: %w", err)
 	}
 	if err := c.ClearRule(ctx, "try"); err != nil {
 		return fmt.Errorf("clearing what was never set: %w", err)
@@ -97,15 +105,22 @@ func tryRule(ctx context.Context, t targets.Target) error {
 		return errors.New("arming an id twice is no error")
 	}
 	before, err := c.RuleState(ctx, "try")
-	if err != nil || !before.Armed {
-		return fmt.Errorf("a rule that was set is in state %+v (error: %v); arming its id again must not disarm it", before, err)
+	if err != nil {
+		return err
+	}
+	if !before.Armed {
+		return fmt.Errorf("a rule that was set is in state %+v; arming its id again must not disarm it", before)
 	}
 	for range 2 {
 		if err := c.ClearRule(ctx, "try"); err != nil {
 			return err
 		}
-		if s, err := c.RuleState(ctx, "try"); err != nil || s.Armed || s.Hits < before.Hits || s.Seen < before.Seen {
-			return fmt.Errorf("a cleared rule is in state %+v (error: %v); want it disarmed with its counts (%+v)", s, err, before)
+		s, err := c.RuleState(ctx, "try")
+		if err != nil {
+			return err
+		}
+		if s.Armed || s.Hits < before.Hits || s.Seen < before.Seen {
+			return fmt.Errorf("a cleared rule is in state %+v; want it disarmed with its counts (%+v)", s, before)
 		}
 	}
 	return nil
@@ -121,10 +136,7 @@ func tryLease(ctx context.Context, t targets.Target) error {
 	waiting, cancel := context.WithTimeout(ctx, rule.Lease+2*time.Second)
 	defer cancel()
 	return eventually(waiting, func() error {
-		if s, err := c.RuleState(ctx, rule.ID); err != nil || s.Armed {
-			return fmt.Errorf("a rule with a lease of %v is in state %+v (error: %v)", rule.Lease, s, err)
-		}
-		return nil
+		return wantDisarmed(ctx, c, rule.ID)
 	})
 }
 
@@ -142,8 +154,8 @@ func tryBadRule(ctx context.Context, t targets.Target) error {
 		if err := c.SetRule(ctx, rule); err == nil {
 			return fmt.Errorf("a rule with %s is no error", what)
 		}
-		if s, err := c.RuleState(ctx, rule.ID); err != nil || s.Armed {
-			return fmt.Errorf("a refused rule is in state %+v (error: %v)", s, err)
+		if err := wantDisarmed(ctx, c, rule.ID); err != nil {
+			return fmt.Errorf("a rule with %s was refused: %w", what, err)
 		}
 	}
 	return nil
@@ -214,7 +226,7 @@ func onePush(ctx context.Context, t targets.Target) error {
 		got := false
 		err := t.(targets.Watcher).Watch(watch, "watcher", func(targets.Push) { got = true; stop() })
 		if !got {
-			return fmt.Errorf("no push came (error: %v)", err)
+			return errors.Join(errors.New("no push came"), err)
 		}
 		return nil
 	})

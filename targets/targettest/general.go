@@ -2,6 +2,7 @@ package targettest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/metachaos/metachaos/targets"
@@ -72,7 +73,7 @@ func tryCapabilities(_ context.Context, t targets.Target) error {
 	_, implemented[targets.CapProxy] = t.(targets.Proxied)
 	_, implemented[targets.CapSelfRouting] = t.(targets.SelfRouting)
 	if t.Info().Kind == "" {
-		return fmt.Errorf("the target has no kind")
+		return errors.New("the target has no kind")
 	}
 	for c, ok := range implemented {
 		if t.Info().Has(c) && !ok {

@@ -3,6 +3,7 @@ package targettest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -123,7 +124,7 @@ func (l *Library) Open(context.Context, string) (targets.Session, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		return nil, fmt.Errorf("open session: the target is closed")
+		return nil, errors.New("open session: the target is closed")
 	}
 	return &librarySession{library: l, slots: slices.Clone(l.owners)}, nil
 }
@@ -155,13 +156,9 @@ func (l *Library) Migrate(_ context.Context, o targets.Object, to string, stage 
 	} else if moving && m.to != to {
 		return targets.Entry{}, fmt.Errorf("migrate %s to %s: it is on its way to %s", o, to, m.to)
 	}
-	for _, next := range order {
-		if m.to == "" || slices.Index(order, next) <= slices.Index(order, m.reached) {
-			continue
-		}
-		l.advance(slot, &m, next)
-		if next == stage {
-			break
+	for rank, next := range order {
+		if m.to != "" && rank > slices.Index(order, m.reached) && rank <= slices.Index(order, stage) {
+			l.advance(slot, &m, next)
 		}
 	}
 	return targets.Entry{Object: o, Epoch: l.epochs[slot], Owner: l.owners[slot]}, nil

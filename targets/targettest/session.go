@@ -78,8 +78,11 @@ func tryMoved(ctx context.Context, t targets.Target) error {
 			return err
 		}
 		redirected = redirected || hops > 1
-		if hops, err = read("item-0"); err != nil || hops != 1 {
-			return fmt.Errorf("a session that was redirected takes %d hops again (error: %v); want 1", hops, err)
+		if hops, err = read("item-0"); err != nil {
+			return err
+		}
+		if hops != 1 {
+			return fmt.Errorf("a session that was redirected takes %d hops again; want 1", hops)
 		}
 	}
 	if !redirected {

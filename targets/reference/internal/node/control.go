@@ -105,6 +105,7 @@ func (c *Control) replay(t targets.Truth) {
 		if t.Stage == targets.StageCleaned {
 			e.to, e.reached, e.token = "", "", ""
 		}
+	default: // grants and pushes change nothing
 	}
 }
 

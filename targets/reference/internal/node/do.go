@@ -139,7 +139,7 @@ func (d *Data) scan(op targets.Op) targets.Reply {
 // storage engine does, and again after it, because a gate can be shut for long.
 func (d *Data) write(ctx context.Context, op targets.Op) targets.Reply {
 	d.mu.Lock()
-	held, refusal := d.admit(op)
+	_, refusal := d.admit(op)
 	d.mu.Unlock()
 	if refusal.Outcome != "" {
 		return refusal
@@ -157,7 +157,8 @@ func (d *Data) write(ctx context.Context, op targets.Op) targets.Reply {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if held, refusal = d.admit(op); refusal.Outcome != "" {
+	held, refusal := d.admit(op)
+	if refusal.Outcome != "" {
 		return refusal
 	}
 	doc := targets.Document{ID: op.Key, Value: bytes.Clone(op.Value), Version: d.state.documents[op.Object][op.Key].Version + 1}

@@ -48,16 +48,16 @@ func (c *Control) Migrate(ctx context.Context, o targets.Object, to string, stag
 	if m := c.snapshot(o); m.to == "" && m.entry.Owner == to {
 		return m.entry, nil
 	}
-	for _, next := range stages() {
+	for rank, next := range stages() {
 		m := c.snapshot(o)
-		if slices.Index(stages(), next) <= slices.Index(stages(), m.reached) {
+		if rank > slices.Index(stages(), stage) {
+			break
+		}
+		if rank <= slices.Index(stages(), m.reached) {
 			continue
 		}
 		if err := c.advance(ctx, m, to, next); err != nil {
 			return m.entry, fmt.Errorf("migrate %s from %s to %s: stage %s: %w", o, m.entry.Owner, to, next, err)
-		}
-		if next == stage {
-			break
 		}
 	}
 	return c.snapshot(o).entry, nil
@@ -230,7 +230,9 @@ func (c *Control) settle(ctx context.Context, m entryState) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(donor.Release(ctx, m.entry.Object, m.token), recipient.Purge(ctx, m.entry.Object)); err != nil {
+	// Adopting what it holds already ends the donor's section, whatever its
+	// token.
+	if err := errors.Join(donor.Adopt(ctx, m.entry), recipient.Purge(ctx, m.entry.Object)); err != nil {
 		return err
 	}
 	return c.finish(m)

@@ -46,6 +46,7 @@ func (r record) encode() []byte {
 	case recordEntry:
 		b = binary.AppendUvarint(b, uint64(r.epoch))
 		b = appendText(b, r.owner)
+	default: // the object is all
 	}
 	return b
 }
@@ -67,6 +68,7 @@ func decodeRecord(b []byte) (record, error) {
 			r.document.Value = append([]byte(nil), d.text()...)
 		case recordEntry:
 			r.epoch, r.owner = targets.Epoch(d.number()), string(d.text())
+		default: // the object is all
 		}
 	default:
 		return record{}, fmt.Errorf("%w: unknown kind %d", errRecord, b[0])

@@ -32,19 +32,17 @@ func (d *Data) migrating(o targets.Object) bool {
 	return false
 }
 
-// Hold begins or renews a critical section.
+// Hold begins or renews a critical section. A new one replaces what an earlier
+// migration left: the control plane runs one migration of an object at a time,
+// and one that was replaced can no longer renew.
 func (d *Data) Hold(_ context.Context, o targets.Object, token string, lease time.Duration, renew bool) error {
 	if err := d.needPrimary("hold"); err != nil {
 		return err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	held := d.migrating(o)
-	switch {
-	case renew && (!held || d.sections[o].token != token):
+	if held := d.migrating(o); renew && (!held || d.sections[o].token != token) {
 		return fmt.Errorf("renew the critical section of %s on %s: it has lapsed", o, d.self.ID)
-	case !renew && held && d.sections[o].token != token:
-		return fmt.Errorf("hold %s on %s: another migration holds it", o, d.self.ID)
 	}
 	d.sections[o] = section{token: token, until: time.Now().Add(lease)}
 	return nil

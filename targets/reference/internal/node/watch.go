@@ -134,6 +134,7 @@ func (c *Control) FollowTruth(ctx context.Context, from int64, deliver func(t ta
 	defer cancel()
 	for {
 		waited := c.log.WaitFor(waiting, from+1)
+		ended := ctx.Err() != nil // before looking at the end of the log: what comes later is not promised
 		for until := c.log.End(); from < until; {
 			frames, err := c.log.Read(from, tailChunk)
 			if err != nil {
@@ -145,7 +146,7 @@ func (c *Control) FollowTruth(ctx context.Context, from int64, deliver func(t ta
 			from += int64(len(frames))
 		}
 		switch {
-		case ctx.Err() != nil:
+		case ended:
 			return nil
 		case errors.Is(waited, ErrStopping), errors.Is(waited, wal.ErrClosed):
 			return fmt.Errorf("follow truth: %w", ErrStopping)

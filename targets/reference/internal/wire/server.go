@@ -27,12 +27,11 @@ type Server struct {
 	drain  func()
 }
 
-// NewControlServer serves a control plane.
+// NewControlServer serves a control plane. It is healthy once Ready was called.
 func NewControlServer(c *node.Control) *Server {
 	s := newServer(c.Drain)
 	pb.RegisterControlServer(s.grpc, controlServer{control: c})
 	pb.RegisterRulesServer(s.grpc, rulesServer{keeper: c})
-	s.Ready()
 	return s
 }
 

@@ -19,7 +19,7 @@ type dataServer struct {
 func (s dataServer) Do(ctx context.Context, r *pb.DoRequest) (*pb.DoReply, error) {
 	op, err := fromOp(r)
 	if err != nil {
-		return &pb.DoReply{Outcome: string(targets.Refused), Code: string(node.CodeInvalid), Detail: err.Error(), Node: r.GetNode()}, nil
+		return &pb.DoReply{Outcome: string(targets.Refused), Code: string(node.CodeInvalid), Detail: err.Error(), Node: r.GetNode()}, nil //nolint:nilerr // a refusal is an answer
 	}
 	return toReply(s.data.Do(ctx, op)), nil
 }
