@@ -8,8 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agnivade/levenshtein"
-
+	"github.com/metachaos/metachaos/internal/suggest"
 	"github.com/metachaos/metachaos/targets"
 )
 
@@ -119,7 +118,7 @@ func checkStep(s Step, faults map[string]Fault, guards Guards, offer Offer, seen
 	}
 	fault, ok := faults[s.Fault]
 	if !ok {
-		bad("no such fault or action: %s", nearest(s.Fault, slices.Sorted(maps.Keys(faults))))
+		bad("no such fault or action: %s", suggest.Name(s.Fault, slices.Sorted(maps.Keys(faults))))
 		return errs
 	}
 	d := fault.Describe()
@@ -191,17 +190,4 @@ func checkOverlap(steps []Step, faults map[string]Fault, guards Guards) (errs St
 		}
 	}
 	return errs
-}
-
-// nearest suggests the known name closest to a misspelt one.
-func nearest(name string, known []string) string {
-	if len(known) == 0 {
-		return "none is known"
-	}
-	distance := func(k string) int { return levenshtein.ComputeDistance(name, k) }
-	best := slices.MinFunc(known, func(a, b string) int { return distance(a) - distance(b) })
-	if distance(best) <= max(2, len(name)/3) {
-		return fmt.Sprintf("did you mean %q?", best)
-	}
-	return "known are " + strings.Join(known, ", ")
 }

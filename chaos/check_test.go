@@ -33,7 +33,7 @@ func TestCheck(t *testing.T) {
 		{name: "misspelt", steps: []Step{{ID: "a", Fault: "toy.shaek", For: 1}},
 			want: []string{`step a (toy.shaek): no such fault or action: did you mean "toy.shake"?`}},
 		{name: "unlike any", steps: []Step{{ID: "a", Fault: "earthquake", For: 1}},
-			want: []string{"known are toy.bad, toy.needy, toy.poke, toy.shake"}},
+			want: []string{"known: toy.bad, toy.needy, toy.poke, toy.shake"}},
 		{name: "no id", steps: []Step{shake("", 0, 1)}, want: []string{"id is missing"}},
 		{name: "id twice", steps: []Step{shake("a", 0, 1), shake("a", 5, 1)}, want: []string{`id "a" stands twice`}},
 		{name: "before the start", steps: []Step{shake("a", -1, 1)}, want: []string{"at is -1s"}},

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/metachaos/metachaos/internal/suggest"
 	"github.com/metachaos/metachaos/targets"
 )
 
@@ -113,7 +114,7 @@ func (r recovery) injection(ctx context.Context, e Entry) Recovery {
 	fault, ok := r.faults[h.Fault]
 	if !ok {
 		out.Reversal = withHowTo(Reversal{Undone: RevertUnknown, Evidence: fmt.Sprintf(
-			"fault %q is not known here: %s", h.Fault, nearest(h.Fault, slices.Sorted(maps.Keys(r.faults))))}, h)
+			"fault %q is not known here: %s", h.Fault, suggest.Name(h.Fault, slices.Sorted(maps.Keys(r.faults))))}, h)
 		return out
 	}
 	out.Reversal = withHowTo(reverse(ctx, h, fault.Recover), h)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -65,6 +66,15 @@ func convert(file string, err error) *Error {
 		ours.Position.File = file
 		return ours
 	}
+	var mismatch *yaml.TypeError
+	if errors.As(err, &mismatch) {
+		e := &Error{Position: Position{File: file}, Message: fmt.Sprintf("got a %s, want a %s", plainType(mismatch.SrcType), plainType(mismatch.DstType))}
+		if tok := mismatch.Token; tok != nil {
+			e.Message = fmt.Sprintf("%q is a %s, want a %s", tok.Value, plainType(mismatch.SrcType), plainType(mismatch.DstType))
+			e.Position.Line, e.Position.Column = tok.Position.Line, tok.Position.Column
+		}
+		return e
+	}
 	var theirs yaml.Error
 	if errors.As(err, &theirs) {
 		e := &Error{Position: Position{File: file}, Message: theirs.GetMessage()}
@@ -74,6 +84,35 @@ func convert(file string, err error) *Error {
 		return e
 	}
 	return &Error{Position: Position{File: file}, Message: err.Error()}
+}
+
+// plainType names a Go type in the words of a plan's author.
+func plainType(t reflect.Type) string {
+	switch {
+	case t == nil:
+		return "value of another type"
+	case t == reflect.TypeFor[time.Duration]() || t == reflect.TypeFor[Duration]():
+		return "duration such as 250ms, 10s or 1m30s"
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return "whole number"
+	case reflect.Float32, reflect.Float64:
+		return "number"
+	case reflect.String:
+		return "text"
+	case reflect.Slice, reflect.Array:
+		return "list"
+	case reflect.Map, reflect.Struct:
+		return "mapping"
+	case reflect.Pointer:
+		return plainType(t.Elem())
+	default:
+		return t.String()
+	}
 }
 
 func positionOf(file string, node ast.Node) Position {

@@ -81,6 +81,7 @@ func (f *Folder) openStreams() error {
 	if err := errors.Join(errS, errE, errT, errI, errH); err != nil {
 		return err
 	}
+	injections.eager = true
 	f.samples = startStream(samples, sampleQueue, patience)
 	f.events = startStream(events, recordQueue, patience)
 	f.truth = startStream(truth, recordQueue, patience)

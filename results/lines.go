@@ -16,6 +16,7 @@ type lineStore[T any] struct {
 	buf     []byte
 	pending uint64 // records in buf
 	torn    bool   // the file may end within a line
+	eager   bool   // records are few and must survive a crash: keep none back
 	count   Count
 	err     error // the first one
 }
@@ -37,7 +38,7 @@ func (s *lineStore[T]) write(records []T) {
 		}
 		s.buf = append(line, '\n')
 		s.pending++
-		if len(s.buf) >= lineBufferSize {
+		if s.eager || len(s.buf) >= lineBufferSize {
 			s.drain()
 		}
 	}

@@ -85,9 +85,10 @@ type Threshold struct {
 
 // ScriptExit says how the script ended.
 type ScriptExit struct {
-	FailedIterations uint64 `json:"failed_iterations"`
-	ExitCode         int    `json:"exit_code"`
-	Error            string `json:"error,omitempty"`
+	CompletedIterations uint64 `json:"completed_iterations"` // failed ones included
+	FailedIterations    uint64 `json:"failed_iterations"`
+	ExitCode            int    `json:"exit_code"`
+	Error               string `json:"error,omitempty"`
 }
 
 // Count says what became of the records of one stream.

@@ -35,14 +35,14 @@ func referenceKind(log io.Writer) experiment.Kind {
 	return experiment.Kind{
 		Name:    "reference",
 		Summary: "the reference cluster: a control plane and shards of a primary and secondaries, as processes on this host",
-		Check: func(decode func(any) error) (chaos.Offer, json.RawMessage, error) {
+		Check: func(decode func(any) error) (experiment.Forecast, error) {
 			c, err := decoded(decode)
 			if err != nil {
-				return chaos.Offer{}, nil, err
+				return experiment.Forecast{}, err
 			}
-			info, rules := reference.Describe(c)
+			info, rules, topology := reference.Describe(c)
 			raw, err := json.Marshal(c)
-			return chaos.Offer{Info: info, Rules: rules}, raw, err
+			return experiment.Forecast{Offer: chaos.Offer{Info: info, Rules: rules}, Config: raw, Topology: topology}, err
 		},
 		Start: func(ctx context.Context, decode func(any) error, base targets.Base) (targets.Target, chaos.Owned, error) {
 			c, err := decoded(decode)

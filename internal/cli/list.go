@@ -122,12 +122,12 @@ func listTargets() (listing, error) {
 	l := listing{columns: []string{"target", "capabilities", "summary"}}
 	kinds := builtinKinds(nil)
 	for _, name := range slices.Sorted(maps.Keys(kinds)) {
-		offer, _, err := kinds[name].Check(func(any) error { return nil })
+		forecast, err := kinds[name].Check(func(any) error { return nil })
 		if err != nil {
 			return l, err
 		}
 		var can []string
-		for _, c := range offer.Info.Capabilities {
+		for _, c := range forecast.Offer.Info.Capabilities {
 			can = append(can, string(c))
 		}
 		l.rows = append(l.rows, []string{name, strings.Join(can, " "), kinds[name].Summary})

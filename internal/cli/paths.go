@@ -34,7 +34,11 @@ func openJournal() (*chaos.Journal, error) {
 // results/runs. An empty outDir that exists is used.
 func runFolder(outDir, name string) (string, error) {
 	if outDir == "" {
-		return filepath.Join("results", "runs", time.Now().UTC().Format("20060102T150405.000Z")+"-"+name), nil
+		outDir = filepath.Join("results", "runs", time.Now().UTC().Format("20060102T150405.000Z")+"-"+name)
+	}
+	outDir, err := filepath.Abs(outDir)
+	if err != nil {
+		return "", fmt.Errorf("use output folder: %w", err)
 	}
 	entries, err := os.ReadDir(outDir)
 	switch {

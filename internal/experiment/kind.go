@@ -13,10 +13,17 @@ type Kind struct {
 	Name    string
 	Summary string // one sentence
 	// Check decodes and validates a configuration without starting anything.
-	// It returns what the target would offer, and the whole configuration with
-	// its defaults.
-	Check func(decode func(into any) error) (chaos.Offer, json.RawMessage, error)
+	Check func(decode func(into any) error) (Forecast, error)
 	// Start starts the target; ctx bounds the start only. What it started is
 	// returned as well, so that it can be journalled.
 	Start func(ctx context.Context, decode func(into any) error, base targets.Base) (targets.Target, chaos.Owned, error)
+}
+
+// Forecast is what is known of a target before it is started.
+type Forecast struct {
+	Offer  chaos.Offer
+	Config json.RawMessage // with its defaults
+	// Topology is the membership that the target will have; empty if only a
+	// running target can tell.
+	Topology targets.Topology
 }

@@ -15,7 +15,7 @@ func (e *Experiment) manifest() results.Manifest {
 		MinOperations: p.Load.MinOperations,
 	}
 	if e.usesTarget() {
-		m.TargetKind, m.TargetConfig = e.kind.Name, e.kindJSON
+		m.TargetKind, m.TargetConfig = e.kind.Name, e.forecast.Config
 	}
 	for _, s := range p.Timeline {
 		m.Steps = append(m.Steps, s.ID)
@@ -37,6 +37,9 @@ func (e *Experiment) manifest() results.Manifest {
 // finish adds what is known only at the end.
 func (r *run) finish(m *results.Manifest) {
 	m.Topology = r.topology
+	for _, metric := range r.registry.Metrics() {
+		m.Metrics = append(m.Metrics, *metric)
+	}
 	m.LoadStart, m.LoadEnd = r.loadStart, r.loadEnd
 	m.Interrupted, m.Reason = r.outcome.Interrupted, r.outcome.Reason
 	m.Script = r.scriptExit()

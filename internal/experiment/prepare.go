@@ -2,13 +2,13 @@ package experiment
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -65,7 +65,7 @@ type Experiment struct {
 	tap      *tap
 	target   lazyTarget
 	owned    chaos.Owned
-	kindJSON json.RawMessage
+	forecast Forecast
 
 	trendStats []stats.Stat
 	// What the live view looks at while the run is under way.
@@ -112,18 +112,19 @@ func (e *Experiment) checkPlan() error {
 		return plans.At(p.Target.With.Position(), fmt.Errorf("unknown target kind %q: %s", p.Target.Kind, suggest.Name(p.Target.Kind, known)))
 	}
 	e.kind = kind
-	offer, kindJSON, err := kind.Check(p.Target.With.Decode)
+	forecast, err := kind.Check(p.Target.With.Decode)
 	if err != nil {
 		return plans.At(p.Target.With.Position(), err)
 	}
-	e.kindJSON = kindJSON
+	e.forecast = forecast
 	for _, s := range p.Timeline {
 		e.steps = append(e.steps, chaos.Step{ID: s.ID, Fault: s.What(), At: time.Duration(s.At), For: time.Duration(s.For),
 			On:     targets.Selector{Node: targets.NodeID(s.On.Node), Shard: s.On.Shard, Role: targets.Role(s.On.Role), Index: s.On.Index},
 			Decode: s.With.Decode, Seed: deriveSeed(e.config.Seed, s.ID)})
 	}
+	errs = append(errs, e.checkSelectors()...)
 	var bad chaos.StepErrors
-	if err := chaos.Check(e.steps, e.config.Faults(nil), e.chaosGuards(), offer); errors.As(err, &bad) {
+	if err := chaos.Check(e.steps, e.config.Faults(nil), e.chaosGuards(), forecast.Offer); errors.As(err, &bad) {
 		for _, b := range bad {
 			errs = append(errs, plans.At(p.Timeline[b.Index].Position, b))
 		}
@@ -143,6 +144,27 @@ func (e *Experiment) checkPlan() error {
 		e.guards = append(e.guards, g)
 	}
 	return errors.Join(errs...)
+}
+
+// checkSelectors refuses steps that select no node, where the membership is
+// known before the start.
+func (e *Experiment) checkSelectors() (errs []error) {
+	topology := e.forecast.Topology
+	if len(topology.Nodes) == 0 {
+		return nil
+	}
+	for i, s := range e.steps {
+		if len(topology.Select(s.On)) > 0 {
+			continue
+		}
+		var ids []string
+		for _, n := range topology.Nodes {
+			ids = append(ids, string(n.ID))
+		}
+		errs = append(errs, plans.At(e.config.Plan.Timeline[i].Position,
+			fmt.Errorf("step %s (%s): on selects no node; there are %s", s.ID, s.Fault, strings.Join(ids, ", "))))
+	}
+	return errs
 }
 
 func (e *Experiment) chaosGuards() chaos.Guards {

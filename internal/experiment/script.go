@@ -69,7 +69,7 @@ func (e *Experiment) HandleSummary(ctx context.Context, o Outcome, stdoutTTY, st
 
 // scriptExit is how the script ended, for the manifest.
 func (r *run) scriptExit() results.ScriptExit {
-	exit := results.ScriptExit{FailedIterations: r.outcome.Script.Load.Failed}
+	exit := results.ScriptExit{CompletedIterations: r.outcome.Script.Load.Completed, FailedIterations: r.outcome.Script.Load.Failed}
 	if err := r.outcome.Err; err != nil {
 		exit.Error = err.Error()
 		var coded interface{ ExitCode() int }

@@ -33,6 +33,9 @@ type vm struct {
 	commons    map[*commonRecord]*commonInstance
 	commonPath string // of the CommonJS file whose top level runs
 	iterations iterationState
+
+	beforeIteration []func()
+	shared          map[any]any // what modules keep for each other
 }
 
 // iterationState is what scripts can ask about the running iteration.

@@ -42,6 +42,9 @@ func (u *VU) Iterate(ctx context.Context, it load.Iteration) error {
 		}
 	}
 	u.iteration++
+	for _, f := range v.beforeIteration {
+		f()
+	}
 	v.iterations.current, v.iterations.ofVU, v.iterations.some = it, u.iteration, true
 	if v.program.tagged("iter") {
 		v.tags = v.tags.With("iter", strconv.FormatInt(u.iteration, 10))

@@ -22,6 +22,12 @@ func TestAssumptionsGateThePass(t *testing.T) {
 	}{
 		{name: "nothing"},
 		{name: "interrupted", failed: "run complete", spoil: func(r *record) { r.manifest.Interrupted = true }},
+		{name: "most iterations threw", failed: "script worked", spoil: func(r *record) {
+			r.manifest.Script = results.ScriptExit{CompletedIterations: 9, FailedIterations: 5}
+		}},
+		{name: "some iterations threw", spoil: func(r *record) {
+			r.manifest.Script = results.ScriptExit{CompletedIterations: 9, FailedIterations: 4}
+		}},
 		{name: "too little load", failed: "minimal load", spoil: func(r *record) { r.manifest.MinOperations = 41 }},
 		{name: "no effect", failed: "fault freeze took effect", spoil: func(r *record) { r.injections = slices.Delete(r.injections, 2, 3) }},
 		{name: "a step that never ran", failed: "fault bounce took effect", spoil: func(r *record) { r.manifest.Steps = []string{"freeze", "bounce"} }},

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/agnivade/levenshtein"
+	"github.com/metachaos/metachaos/internal/suggest"
 )
 
 // Better says in which direction a metric improves.
@@ -80,8 +80,9 @@ func LookupMetric(name string) (MetricInfo, error) {
 	if found {
 		return all[i], nil
 	}
-	nearest := slices.MinFunc(all, func(a, b MetricInfo) int {
-		return levenshtein.ComputeDistance(a.Name, name) - levenshtein.ComputeDistance(b.Name, name)
-	})
-	return MetricInfo{}, fmt.Errorf("unknown metric %q: did you mean %s? See metachaos list metrics", name, nearest.Name)
+	var known []string
+	for _, m := range all {
+		known = append(known, m.Name)
+	}
+	return MetricInfo{}, fmt.Errorf("unknown metric %q: %s (see metachaos list metrics)", name, suggest.Name(name, known))
 }

@@ -38,7 +38,7 @@ func TestParseExpectation(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ metric, window, is, want string }{
-		{"duplicate.rate", "whole", "value==0", `did you mean duplicates.rate`},
+		{"duplicate.rate", "whole", "value==0", `did you mean "duplicates.rate"?`},
 		{"duplicates.rate{shard:s1}", "whole", "value==0", "has no labels"},
 		{"pulls.total{code:x}", "whole", "value==0", "only the label cause"},
 		{"pulls.total{", "whole", "value==0", "want name{tag:value"},

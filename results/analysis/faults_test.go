@@ -53,7 +53,7 @@ func TestSpans(t *testing.T) {
 		}
 		got = append(got, text)
 	}
-	want := []string{"whole 1s 9s open", "baseline 1s 4s", "during a 4.1s 6s", "after a 6s 9s open", "during b 5s 9s open"}
+	want := []string{"whole 1s 9s open", "baseline 1s 4s", "during a 4s 6s", "after a 6s 9s open", "during b 5s 9s open"}
 	if !slices.Equal(got, want) {
 		t.Errorf("spans = %q, want %q", got, want)
 	}

@@ -80,7 +80,7 @@ func (a *analysis) whyNoWindow(w Window) string {
 
 // assumptions says what must hold before a pass means anything.
 func (a *analysis) assumptions() []Assumption {
-	all := []Assumption{a.complete(), a.intact(), a.loaded()}
+	all := []Assumption{a.complete(), a.intact(), a.scriptWorked(), a.loaded()}
 	for _, f := range a.faults {
 		all = append(all, tookEffect(f))
 	}
@@ -99,6 +99,15 @@ func (a *analysis) complete() Assumption {
 		}
 	}
 	return out
+}
+
+// scriptWorked asks that at least half of the iterations came to their end
+// without an exception: a script that throws has not made the load it stands
+// for.
+func (a *analysis) scriptWorked() Assumption {
+	s := a.manifest.Script
+	return Assumption{Name: "script worked", Held: 2*s.FailedIterations <= s.CompletedIterations,
+		Detail: fmt.Sprintf("%d of %d iterations ended with an exception", s.FailedIterations, s.CompletedIterations)}
 }
 
 // intact compares what was handed over, written, and read.

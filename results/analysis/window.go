@@ -13,7 +13,7 @@ type WindowKind string
 const (
 	Whole    WindowKind = "whole"    // from the start of the load to the end of the record
 	Baseline WindowKind = "baseline" // from the start of the load to the first injection
-	During   WindowKind = "during"   // while one fault was effective
+	During   WindowKind = "during"   // from the injection of one fault until it was reverted
 	After    WindowKind = "after"    // from the end of one fault to the end of the record
 )
 
@@ -78,10 +78,9 @@ func spans(start, end time.Duration, faults []FaultReport) []span {
 		{window: Window{Kind: Baseline}, from: start, to: firstFault, open: open},
 	}
 	for _, f := range faults {
-		from := f.Effective
-		if from == nil {
-			from = f.Started
-		}
+		// The fault may act from the moment it is injected; that it is seen to be
+		// effective comes up to a poll later, and would miss a short burst.
+		from := f.Started
 		if from == nil {
 			continue
 		}
