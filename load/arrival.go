@@ -120,7 +120,7 @@ func (a *arrivals) dispatch(soft context.Context, pace Pacer, most int) {
 	s := a.running
 	offset := s.StartedAt().Sub(s.runner.start)
 	for n := uint64(0); ; n++ {
-		due, more := pace.Due(n)
+		due, more := pace.Due(s.Scenario.share.Number(n))
 		if !more || !sleepUntil(soft, s.StartedAt().Add(due)) {
 			return
 		}

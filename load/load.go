@@ -22,6 +22,9 @@ type Iteration struct {
 	Scenario *Running
 	// InScenario counts the iterations of the scenario, from 0, over all VUs.
 	InScenario uint64
+	// InTest is the number of the iteration among those that all processes
+	// make together; see [Share].
+	InTest uint64
 	// OfVU counts the iterations of this VU in this scenario, from 0.
 	OfVU uint64
 	// Paced is set when the iteration was due at a set time: Scheduled.
@@ -47,6 +50,8 @@ type Scenario struct {
 	// GracefulStop is how long running iterations may go on after the scenario
 	// has started its last one, before they are interrupted.
 	GracefulStop time.Duration
+
+	share Share // which iterations of the whole load are ours; see Part
 }
 
 // Executor is a way of starting iterations; the types of this package are the

@@ -49,14 +49,14 @@ func (e RampingVUs) Duration() time.Duration { return stagesDuration(e.Stages) }
 func (e RampingVUs) progress(s *Running) float64 { return s.timeProgress() }
 
 func (e RampingVUs) run(soft, hard context.Context, s *Running) {
-	_, most := e.VUs()
+	_, most := s.Scenario.Executor.VUs() // of our share
 	seats := make([]*seat, most)
 	for i := range seats {
 		seats[i] = &seat{running: s, soft: soft, hard: hard, grace: e.GracefulRampDown}
 	}
 	var wg sync.WaitGroup
 	now := 0
-	for _, c := range rampVUs(e.Start, e.Stages) {
+	for _, c := range s.Scenario.share.of(rampVUs(e.Start, e.Stages)) {
 		if !sleepUntil(soft, s.StartedAt().Add(c.At)) {
 			break
 		}

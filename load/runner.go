@@ -60,6 +60,9 @@ type member struct{ vu VU }
 // which makes no sense.
 func New(cfg Config) (*Runner, error) {
 	for _, s := range cfg.Scenarios {
+		if !s.share.All() {
+			continue // a part of a scenario that makes sense; it may have no VU ready
+		}
 		if err := s.Validate(); err != nil {
 			return nil, fmt.Errorf("scenario %q: %w", s.Name, err)
 		}

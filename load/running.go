@@ -64,7 +64,8 @@ func (s *Running) play(ctx context.Context) {
 // iteration numbers the next iteration, which starts now.
 func (s *Running) iteration(ofVU uint64) Iteration {
 	now := time.Since(s.runner.start)
-	return Iteration{Scenario: s, InScenario: s.next.Add(1) - 1, OfVU: ofVU, Scheduled: now, Started: now}
+	n := s.next.Add(1) - 1
+	return Iteration{Scenario: s, InScenario: n, InTest: s.Scenario.share.Number(n), OfVU: ofVU, Scheduled: now, Started: now}
 }
 
 // iterate runs one iteration and counts how it ended.

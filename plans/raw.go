@@ -2,6 +2,7 @@ package plans
 
 import (
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
 )
 
 // Raw is a part of a plan whose shape its owner knows: the configuration of a
@@ -43,4 +44,22 @@ func (r Raw) MarshalYAML() ([]byte, error) {
 		return []byte("{}"), nil
 	}
 	return r.node.MarshalYAML()
+}
+
+// DecodeText decodes YAML text as strictly as a part of a plan. The name
+// stands in errors in the place of a file's.
+func DecodeText(name, text string, into any) error {
+	parsed, err := parser.ParseBytes([]byte(text), 0)
+	if err != nil {
+		return Errors{convert(name, err)}
+	}
+	for _, doc := range parsed.Docs {
+		if doc.Body == nil {
+			continue
+		}
+		if err := decodeNode(name, doc.Body, into); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -31,6 +31,7 @@ It exits with 121 when something could not be taken back.`,
 			if err != nil {
 				return err
 			}
+			defer removeEmptyState()
 			ctx, cancel := context.WithTimeout(c.Context(), recoverLimit)
 			defer cancel()
 			found := chaos.Recover(ctx, j, builtinFaults(nil))

@@ -51,3 +51,11 @@ func runFolder(outDir, name string) (string, error) {
 	}
 	return outDir, os.Remove(outDir) // the run makes it anew
 }
+
+// removeEmptyState removes the state folder unless something is in it, so
+// that a run leaves nothing behind.
+func removeEmptyState() {
+	if dir, err := stateDir(); err == nil {
+		_ = os.Remove(dir) // fails as long as anything is in it
+	}
+}

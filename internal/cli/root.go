@@ -57,7 +57,7 @@ faults into the target, and analyzers judge what was recorded.
 	})
 	root.AddCommand(
 		newRun(a), newValidate(a), newAnalyze(a), newList(a), newTarget(a), newDoctor(a), newVersion(a),
-		newNode(a), newPluginServe(a),
+		newNode(a), newPluginServe(a), newTargetKeep(a),
 	)
 	return root
 }

@@ -65,6 +65,7 @@ inconclusive, 121 a fault could not be shown to be reverted.`,
 func (a *app) run(ctx context.Context, name string, f runFlags) error {
 	ctx, stopSignals := a.untilSignal(ctx)
 	defer stopSignals()
+	defer removeEmptyState()
 	config, err := a.experimentConfig(name, f)
 	if err != nil {
 		return err

@@ -20,6 +20,9 @@ type guard struct {
 	seconds   int64
 }
 
+// Error says that the guard has tripped.
+func (g guard) Error() string { return "guard tripped: " + g.text }
+
 var guardPattern = regexp.MustCompile(`^\s*([a-z_.]+)\s*(<=|>=|==|!=|<|>)\s*(-?[0-9.]+)\s+for\s+(\S+)\s*$`)
 
 // parseGuard reads a condition such as "availability.success_rate<0.05 for 30s".

@@ -131,8 +131,8 @@ func (r *run) play(ctx context.Context) {
 	var guards sync.WaitGroup
 	guards.Go(func() {
 		watchGuards(playing, r.guards, r.tap.live, func(g guard) {
-			r.narrate("guard tripped: %s", g.text)
-			stop(fmt.Errorf("guard tripped: %s", g.text))
+			r.narrate("%v", g)
+			stop(g)
 		})
 	})
 	r.enter("starting virtual users")
@@ -149,6 +149,10 @@ func (r *run) play(ctx context.Context) {
 	stop(errLoadOver)
 	timeline.Wait()
 	guards.Wait()
+	var tripped guard
+	if errors.As(err, &tripped) {
+		err = nil // the verdict says so: the run was not complete
+	}
 	r.outcome.Script, r.outcome.Err = result, err
 	r.outcome.Summary = r.metrics.Summary(r.loadEnd-r.loadStart, r.trendStats...)
 }
@@ -172,7 +176,7 @@ func (r *run) runTimeline(ctx context.Context) {
 			r.narrateInjection(in)
 			if in.Phase == chaos.PhaseDone {
 				// An action may have started new processes.
-				if err := r.journalTarget(t); err != nil {
+				if err := journalTarget(r.config.Journal, t, r.owned, r.config.Folder); err != nil {
 					r.narrate("%v", err)
 				}
 			}
@@ -186,8 +190,7 @@ func (r *run) runTimeline(ctx context.Context) {
 // close takes everything down in the opposite order of its start, whatever
 // has happened, and finishes the record.
 func (r *run) close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
-	defer cancel()
+	ctx = context.WithoutCancel(ctx)
 	r.enter("closing")
 	var errs []error
 	if err := r.module.Close(); err != nil {
@@ -195,10 +198,8 @@ func (r *run) close(ctx context.Context) error {
 	}
 	r.stopObservers()
 	r.observers.Wait()
-	if err := r.target.close(ctx); err != nil {
-		errs = append(errs, fmt.Errorf("close target: %w", err))
-	} else if err := r.config.Journal.Remove(chaos.Entry{Owned: &chaos.Owned{ID: ownedID}}); err != nil {
-		errs = append(errs, err)
+	if t := r.target.started(); t != nil {
+		errs = append(errs, closeTarget(ctx, t, r.config.Journal))
 	}
 	if r.folder != nil {
 		if err := r.folder.Close(r.finish); err != nil {

@@ -23,13 +23,10 @@ func (l *lazyTarget) get(ctx context.Context) (targets.Target, error) {
 	return l.target, l.err
 }
 
-// close takes the target down, if it was started.
-func (l *lazyTarget) close(ctx context.Context) error {
+// started returns the target, or nil if nobody asked for it.
+func (l *lazyTarget) started() targets.Target {
 	l.once.Do(func() {})
-	if l.target == nil {
-		return nil
-	}
-	return l.target.Close(ctx)
+	return l.target
 }
 
 // ownedID names what the target of a run started, in the journal.
@@ -43,23 +40,10 @@ func (e *Experiment) startTarget(ctx context.Context) (targets.Target, error) {
 		return nil, fmt.Errorf("start target %s: %w", e.kind.Name, err)
 	}
 	e.owned = owned
-	if err := e.journalTarget(t); err != nil {
+	if err := journalTarget(e.config.Journal, t, owned, e.config.Folder); err != nil {
 		return nil, errors.Join(err, t.Close(context.WithoutCancel(ctx)))
 	}
 	return t, nil
-}
-
-// journalTarget writes what the target has started by now.
-func (e *Experiment) journalTarget(t targets.Target) error {
-	owned := e.owned
-	owned.ID = ownedID
-	if p, ok := t.(targets.Processes); ok {
-		owned.Processes = p.Processes()
-	}
-	if err := e.config.Journal.Put(chaos.Entry{RunDir: e.config.Folder, Owned: &owned}); err != nil {
-		return fmt.Errorf("journal target: %w", err)
-	}
-	return nil
 }
 
 // scope says what faults may touch: what the target declares as its own.

@@ -185,10 +185,7 @@ func (x *Execution) final(ctx context.Context, err error) error {
 
 // prepare makes the VUs, as many at once as there are processors.
 func (x *Execution) prepare(ctx context.Context) (*load.Runner, error) {
-	var scenarios []load.Scenario
-	for _, s := range x.program.options.Scenarios {
-		scenarios = append(scenarios, s.Scenario)
-	}
+	scenarios := x.scenariosOfShare()
 	ready, _ := load.VUs(scenarios)
 	vus := make([]load.VU, ready)
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -217,6 +214,20 @@ func (x *Execution) prepare(ctx context.Context) (*load.Runner, error) {
 	}
 	x.runner.Store(runner)
 	return runner, nil
+}
+
+// scenariosOfShare returns what this process makes of the scenarios.
+func (x *Execution) scenariosOfShare() []load.Scenario {
+	var all []load.Scenario
+	for _, s := range x.program.options.Scenarios {
+		part, some := s.Part(x.program.options.Share)
+		if !some {
+			x.program.cfg.Logger.Warn(fmt.Sprintf("scenario %s has nothing to do in this execution segment", s.Name))
+			continue
+		}
+		all = append(all, part)
+	}
+	return all
 }
 
 func (x *Execution) dropped(scenario string, n uint64) {

@@ -63,6 +63,9 @@ func (v *vm) global(name string) any {
 }
 
 func (g *lazyGlobals) Get(name string) sobek.Value {
+	if !g.Has(name) {
+		return nil
+	}
 	if name == "__ITER" { // the only one that changes
 		if !g.v.iterations.some {
 			return sobek.Undefined()
@@ -89,9 +92,15 @@ func (g *lazyGlobals) Set(name string, value sobek.Value) bool {
 	return g.v.rt.GlobalObject().DefineDataProperty(name, value, sobek.FLAG_TRUE, sobek.FLAG_TRUE, sobek.FLAG_TRUE) == nil
 }
 
-func (g *lazyGlobals) Has(name string) bool { return slices.Contains(globalNames[:], name) }
-func (g *lazyGlobals) Delete(string) bool   { return true }
-func (g *lazyGlobals) Keys() []string       { return globalNames[:] }
+func (g *lazyGlobals) Has(name string) bool {
+	return slices.Contains(globalNames[:], name) && !(name == "global" && g.v.program.cfg.BaseMode)
+}
+
+func (g *lazyGlobals) Delete(string) bool { return true }
+
+func (g *lazyGlobals) Keys() []string {
+	return slices.DeleteFunc(slices.Clone(globalNames[:]), func(name string) bool { return !g.Has(name) })
+}
 
 // envObject makes __ENV, with the variables of a scenario over those of the
 // program.
@@ -118,7 +127,7 @@ func (v *vm) consoleObject() *sobek.Object {
 
 func (v *vm) console(level slog.Level) native {
 	return func(call sobek.FunctionCall) sobek.Value {
-		log := v.program.cfg.Logger
+		log := v.program.cfg.Console
 		if !log.Enabled(v.running, level) {
 			return sobek.Undefined()
 		}

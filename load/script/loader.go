@@ -1,6 +1,7 @@
 package script
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 type loader struct {
 	source Source
 	native map[string]Module
+	remote bool // addresses may be imported
 
 	mu      sync.RWMutex
 	locked  bool
@@ -28,8 +30,8 @@ type loaded struct {
 	err    error
 }
 
-func newLoader(source Source, native map[string]Module) *loader {
-	return &loader{source: source, native: native, modules: map[string]loaded{},
+func newLoader(source Source, native map[string]Module, remote bool) *loader {
+	return &loader{source: source, native: native, remote: remote, modules: map[string]loaded{},
 		paths: map[sobek.ModuleRecord]string{}, files: map[string]string{}, vms: map[*sobek.Runtime]*vm{}}
 }
 
@@ -102,9 +104,11 @@ func (l *loader) key(from, specifier string) (string, error) {
 	case l.native[specifier] != nil:
 		return specifier, nil
 	case specifier == "k6" || strings.HasPrefix(specifier, "k6/"):
-		return "", fmt.Errorf("import %q: this module is not supported", specifier)
-	case strings.HasPrefix(specifier, "http://"), strings.HasPrefix(specifier, "https://"):
-		return "", fmt.Errorf("import %q: remote modules are not fetched; save the file beside the script and import it by its path", specifier)
+		return "", unsupported(specifier)
+	case isRemote(specifier) && !l.remote:
+		return "", refuseRemote(specifier)
+	case isRemote(specifier):
+		return specifier, nil
 	case strings.HasPrefix(specifier, "file://"), strings.HasPrefix(specifier, "/"),
 		strings.HasPrefix(specifier, "./"), strings.HasPrefix(specifier, "../"), specifier == l.source.Path:
 	default:
@@ -113,6 +117,9 @@ func (l *loader) key(from, specifier string) (string, error) {
 	if specifier == l.source.Path {
 		return specifier, nil
 	}
+	if isRemote(from) && !strings.HasPrefix(specifier, "file://") {
+		return locateRemote(from, specifier)
+	}
 	return locate(from, specifier), nil
 }
 
@@ -120,9 +127,9 @@ func (l *loader) make(key, specifier string) (sobek.ModuleRecord, error) {
 	if module := l.native[key]; module != nil {
 		return &nativeRecord{name: key, module: module, loader: l}, nil
 	}
-	code, err := l.source.text(key)
+	code, err := l.text(key, specifier)
 	if err != nil {
-		return nil, errorf(ExitScript, "import %q: %w; the extension must be written out", specifier, err)
+		return nil, withCode(ExitScript, err)
 	}
 	c, err := compile(key, code, l.resolve)
 	if err != nil {
@@ -132,6 +139,34 @@ func (l *loader) make(key, specifier string) (sobek.ModuleRecord, error) {
 		return c.module, nil
 	}
 	return &commonRecord{program: c.common, loader: l, path: key}, nil
+}
+
+// text returns the code of a module. Remote ones are fetched within the time
+// of the first init.
+func (l *loader) text(key, specifier string) ([]byte, error) {
+	if isRemote(key) {
+		code, err := fetch(l.initContext(), key)
+		if err != nil {
+			return nil, fmt.Errorf("import %q: %w", specifier, err)
+		}
+		return code, nil
+	}
+	code, err := l.source.text(key)
+	if err != nil {
+		return nil, fmt.Errorf("import %q: %w; the extension must be written out", specifier, err)
+	}
+	return code, nil
+}
+
+// initContext is that of the first init, the only one in which modules are
+// read.
+func (l *loader) initContext() context.Context {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	for _, v := range l.vms {
+		return v.running
+	}
+	return context.Background() // no init runs, so nothing is waited for
 }
 
 // open returns the content of a file, for the function of that name.

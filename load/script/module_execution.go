@@ -35,7 +35,7 @@ func executionModule(v *vm) Exports {
 	it := &v.iterations
 	vu := v.object(getters{
 		"idInInstance":        inRun("vu.idInInstance", func() any { return v.id }),
-		"idInTest":            inRun("vu.idInTest", func() any { return v.id }),
+		"idInTest":            inRun("vu.idInTest", func() any { return v.idInTest() }),
 		"iterationInInstance": inRun("vu.iterationInInstance", func() any { return it.ofVU }),
 		"iterationInScenario": inScenario("vu.iterationInScenario", func() any { return it.current.OfVU }),
 		"metrics":             inRun("vu.metrics", func() any { return metrics }),
@@ -49,7 +49,7 @@ func executionModule(v *vm) Exports {
 		}),
 		"progress":            inScenario("scenario.progress", func() any { return it.current.Scenario.Progress() }),
 		"iterationInInstance": inScenario("scenario.iterationInInstance", func() any { return int64(it.current.InScenario) }),
-		"iterationInTest":     inScenario("scenario.iterationInTest", func() any { return int64(it.current.InScenario) }),
+		"iterationInTest":     inScenario("scenario.iterationInTest", func() any { return int64(it.current.InTest) }),
 	})
 	live := func() Live { return v.execution.Live() }
 	instance := v.object(getters{
@@ -60,6 +60,14 @@ func executionModule(v *vm) Exports {
 		"vusInitialized":         inRun("instance.vusInitialized", func() any { return live().Load.Initialized }),
 	})
 	return Exports{Named: map[string]any{"vu": vu, "scenario": scenario, "instance": instance, "test": v.testObject()}}
+}
+
+// idInTest numbers the VUs of all processes that make the load together.
+func (v *vm) idInTest() int64 {
+	if v.id == 0 {
+		return 0
+	}
+	return int64(v.program.options.Share.Number(uint64(v.id-1))) + 1
 }
 
 // object makes an object of computed properties.

@@ -12,6 +12,8 @@ import (
 	"hash"
 
 	"github.com/grafana/sobek"
+	"golang.org/x/crypto/md4"       //nolint:staticcheck // k6 has it
+	"golang.org/x/crypto/ripemd160" //nolint:staticcheck // k6 has it
 )
 
 func timersModule(v *vm) Exports {
@@ -52,11 +54,11 @@ func encodingModule(v *vm) Exports {
 	}}
 }
 
-// hashes are the hash functions of k6/crypto. md4 and ripemd160 are not among
-// them: nothing should use them, and Go's library has them no more.
+// hashes are the hash functions of k6/crypto. Some are long broken; scripts
+// need them to speak to old servers.
 func hashes() map[string]func() hash.Hash {
 	return map[string]func() hash.Hash{
-		"md5": md5.New, "sha1": sha1.New, "sha256": sha256.New, "sha384": sha512.New384,
+		"md4": md4.New, "ripemd160": ripemd160.New, "md5": md5.New, "sha1": sha1.New, "sha256": sha256.New, "sha384": sha512.New384,
 		"sha512": sha512.New, "sha512_224": sha512.New512_224, "sha512_256": sha512.New512_256,
 	}
 }

@@ -23,6 +23,9 @@ type Options struct {
 	HandleSummaryTimeout time.Duration
 	MinIterationDuration time.Duration // shorter iterations are padded
 	NoSetup, NoTeardown  bool
+	// Share is the part of the load that this process makes (executionSegment
+	// and executionSegmentSequence). Scenarios are those of the whole load.
+	Share load.Share
 	// All holds every option that is set or has a default, as JSON. It is what
 	// scripts see as exec.test.options.
 	All Layer
@@ -165,6 +168,7 @@ func (o *Options) decode(all Layer) error {
 	setup, teardown, summary := Duration(time.Minute), Duration(time.Minute), Duration(2*time.Minute)
 	var pad Duration
 	var thresholds map[string]json.RawMessage
+	var segment, sequence string
 	o.SystemTags = defaultSystemTags()
 	o.SummaryTrendStats = []string{"avg", "min", "med", "max", "p(90)", "p(95)"}
 	for _, f := range []struct {
@@ -174,7 +178,7 @@ func (o *Options) decode(all Layer) error {
 		{"setupTimeout", &setup}, {"teardownTimeout", &teardown}, {"handleSummaryTimeout", &summary},
 		{"minIterationDuration", &pad}, {"tags", &o.Tags}, {"systemTags", &o.SystemTags},
 		{"summaryTrendStats", &o.SummaryTrendStats}, {"noSetup", &o.NoSetup}, {"noTeardown", &o.NoTeardown},
-		{"thresholds", &thresholds},
+		{"thresholds", &thresholds}, {"executionSegment", &segment}, {"executionSegmentSequence", &sequence},
 	} {
 		if raw, ok := all[f.name]; ok {
 			if err := decodeJSON("options."+f.name, raw, f.into); err != nil {
@@ -185,6 +189,9 @@ func (o *Options) decode(all Layer) error {
 	o.SetupTimeout, o.TeardownTimeout = time.Duration(setup), time.Duration(teardown)
 	o.HandleSummaryTimeout, o.MinIterationDuration = time.Duration(summary), time.Duration(pad)
 	var err error
+	if o.Share, err = load.ParseShare(segment, sequence); err != nil {
+		return fmt.Errorf("options.%w", err)
+	}
 	if o.Thresholds, err = decodeThresholds(thresholds); err != nil {
 		return err
 	}

@@ -37,6 +37,14 @@ type Config struct {
 	// MaxCallDepth bounds the nesting of calls; 0 is 2,500. The time to unwind
 	// calls that pass through native functions grows with its square.
 	MaxCallDepth int
+	// BaseMode leaves out what k6 adds to JavaScript in its compatibility mode
+	// "extended": the name global.
+	BaseMode bool
+	// AllowRemote lets scripts import https addresses. The code is fetched at
+	// each run and trusted as it comes.
+	AllowRemote bool
+	// Console takes what console prints; nil is Logger.
+	Console *slog.Logger
 }
 
 // Program is a script that was read, compiled and initialised once. It is
@@ -91,6 +99,9 @@ func newProgram(source Source, cfg Config) (*Program, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	if cfg.Console == nil {
+		cfg.Console = cfg.Logger
+	}
 	if cfg.InitTimeout == 0 {
 		cfg.InitTimeout = time.Minute
 	}
@@ -102,7 +113,7 @@ func newProgram(source Source, cfg Config) (*Program, error) {
 		return nil, errorf(ExitPanic, "compile: %w", err)
 	}
 	p := &Program{cfg: cfg, env: map[string]string{}, registry: cfg.Registry, builtin: registerMetrics(cfg.Registry),
-		loader: newLoader(source, modulesOf(cfg.Modules)), shared: sharedArrays{byName: map[string][]string{}}, freeze: freeze,
+		loader: newLoader(source, modulesOf(cfg.Modules), cfg.AllowRemote), shared: sharedArrays{byName: map[string][]string{}}, freeze: freeze,
 		runTags: cfg.Registry.Tags(nil), exports: map[string]bool{}}
 	maps.Copy(p.env, cfg.Env)
 	maps.Copy(p.env, cfg.Overrides.Env)

@@ -54,6 +54,9 @@ type compiled struct {
 // a CommonJS module.
 func compile(name string, code []byte, resolve sobek.HostResolveImportedModuleFunc) (compiled, error) {
 	text, sourceMap := string(code), []byte(nil)
+	if err := checkNesting(name, text); err != nil {
+		return compiled{}, err
+	}
 	if ext := path.Ext(name); ext == ".ts" || ext == ".mts" {
 		var err error
 		if text, sourceMap, err = stripTypes(name, text); err != nil {

@@ -40,7 +40,10 @@ func newMembers(c Config) *members {
 // info lists what every way of running offers, and more.
 func (m *members) info(more ...targets.Capability) targets.Info {
 	can := []targets.Capability{targets.CapEpochs, targets.CapFetch, targets.CapWatch, targets.CapTruth,
-		targets.CapRestart, targets.CapMigrate, targets.CapRules}
+		targets.CapRestart, targets.CapRules}
+	if m.config.Shards > 1 {
+		can = append(can, targets.CapMigrate)
+	}
 	if m.config.Replicas > 1 {
 		can = append(can, targets.CapReplicas)
 	}
