@@ -11,7 +11,7 @@ import (
 
 func dues(p Pacer, limit uint64) []time.Duration {
 	var all []time.Duration
-	for n := uint64(0); n < limit; n++ {
+	for n := range limit {
 		d, ok := p.Due(n)
 		if !ok {
 			break

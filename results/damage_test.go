@@ -97,7 +97,7 @@ func TestFlippedBytesInASegment(t *testing.T) {
 		t.Fatal(err)
 	}
 	damagedOnce := false
-	for at := 0; at < len(intact); at++ {
+	for at := range intact {
 		if at%7 != 0 && at < len(intact)-8 {
 			continue // a sample of the pages, but all of the tail, which says how long the footer is
 		}

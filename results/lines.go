@@ -36,7 +36,8 @@ func (s *lineStore[T]) write(records []T) {
 			s.lose(1, err)
 			continue
 		}
-		s.buf = append(line, '\n')
+		s.buf = line
+		s.buf = append(s.buf, '\n')
 		s.pending++
 		if s.eager || len(s.buf) >= lineBufferSize {
 			s.drain()

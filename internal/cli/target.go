@@ -143,10 +143,10 @@ func awaitUp(ctx context.Context, path string, pid int, ended <-chan error) (upS
 			return state, nil
 		}
 		select {
-		case <-ended:
+		case err := <-ended:
 			said, _ := os.ReadFile(path + ".log")
 			_ = os.Remove(path + ".log")
-			return upState{}, fmt.Errorf("the target did not start: %s", strings.TrimSpace(string(said)))
+			return upState{}, fmt.Errorf("the target did not start (%w): %s", err, strings.TrimSpace(string(said)))
 		case <-ctx.Done():
 			return upState{}, fmt.Errorf("the target did not start within %v; see %s.log", upLimit, path)
 		case <-tick.C:

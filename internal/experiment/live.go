@@ -14,7 +14,6 @@ type live struct {
 	base  targets.Base
 	mu    sync.Mutex
 	slots [liveSeconds]liveSlot
-	total liveSlot
 }
 
 // liveSeconds is how far back a guard can look.
@@ -67,14 +66,6 @@ func (l *live) event(e targets.Event) {
 		*slot = liveSlot{second: second}
 	}
 	slot.add(e)
-	l.total.add(e)
-}
-
-// operations returns how many operations have ended so far.
-func (l *live) operations() uint64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.total.operations
 }
 
 // second returns the counts of a whole second, counted back from now; 1 is

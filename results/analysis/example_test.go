@@ -2,7 +2,6 @@ package analysis_test
 
 import (
 	"fmt"
-	"log"
 	"os"
 	"path/filepath"
 	"time"
@@ -16,7 +15,7 @@ import (
 func ExampleJudge() {
 	root, err := os.MkdirTemp("", "metachaos-example")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer os.RemoveAll(root)
 	folder, err := results.Create(filepath.Join(root, "run"), results.Manifest{
@@ -24,20 +23,20 @@ func ExampleJudge() {
 		Expectations: []results.Expectation{{Metric: "duplicates.rate", Window: "whole", Is: "value==0"}},
 	})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	folder.Event(targets.Event{End: time.Second, Verb: targets.EventScan, Outcome: targets.Done, Documents: 100, Duplicates: 1})
 	if err := folder.Close(nil); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 
 	run, err := results.Open(folder.Dir())
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	verdict, err := analysis.Judge(run)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	for _, f := range verdict.Findings {
 		fmt.Printf("%s: %s is %s: %s\n", f.Result, f.Metric, *f.Value, f.Detail)

@@ -182,7 +182,7 @@ func splitOutsideQuotes(s string, sep byte) []string {
 	var parts []string
 	var quote byte
 	start := 0
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		switch c := s[i]; {
 		case quote != 0:
 			if c == quote {

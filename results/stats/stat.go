@@ -37,8 +37,9 @@ func ParseStat(s string) (Stat, error) {
 	case Count, PerSecond, Value, Passes, Fails, Avg, Min, Med, Max:
 		return Stat{Kind: k}, nil
 	}
-	arg, ok := strings.CutPrefix(s, "p(")
-	if arg, ok = strings.CutSuffix(arg, ")"); !ok || len(arg)+3 != len(s) {
+	arg, opened := strings.CutPrefix(s, "p(")
+	arg, closed := strings.CutSuffix(arg, ")")
+	if !opened || !closed {
 		return Stat{}, fmt.Errorf("unknown statistic %q: want count, rate, value, avg, min, med, max or p(N)", s)
 	}
 	p, err := strconv.ParseFloat(strings.TrimSpace(arg), 64)
