@@ -38,6 +38,7 @@ type Runner struct {
 	cfg   RunnerConfig
 	slots chan struct{} // one per fault that may be active
 
+	order  sync.Mutex // of records
 	mu     sync.Mutex
 	ids    map[string]bool // every id that was ever begun
 	active map[string]Active
@@ -156,9 +157,13 @@ func (r *Runner) claim(id string) error {
 // record stamps and passes on one record. Stamping under the lock keeps the
 // records in the order of their offsets.
 func (r *Runner) record(in Injection) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.order.Lock()
+	defer r.order.Unlock()
 	in.At = r.cfg.Clock.Now()
+	r.mu.Lock()
 	r.active[in.ID] = Active{ID: in.ID, Fault: in.Fault, Phase: in.Phase, Since: in.At}
+	r.mu.Unlock()
+	// Without the lock of the state: a recorder may ask what is active, or wait
+	// for somebody who does.
 	r.cfg.Record(in)
 }

@@ -17,7 +17,7 @@ import (
 type bench struct {
 	*Runner
 	journal *Journal
-	records []Injection // written under the runner's lock
+	records []Injection // written under the runner's order lock
 }
 
 func newBench(t *testing.T, guards Guards, faults map[string]*fakeFault) *bench {
@@ -45,8 +45,8 @@ func newBench(t *testing.T, guards Guards, faults map[string]*fakeFault) *bench 
 
 // story lists "offset phase" of one step.
 func (b *bench) story(id string) []string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	b.order.Lock()
+	defer b.order.Unlock()
 	var out []string
 	for _, r := range b.records {
 		if r.ID == id {
@@ -367,4 +367,23 @@ func TestRunnerActions(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A live view may be asked to draw by the very line that a record prints.
+func TestARecorderMayAskWhatIsActive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, Guards{}, map[string]*fakeFault{"toy.shake": {}})
+		var seen []string
+		b.cfg.Record = func(in Injection) {
+			for _, a := range b.Active() {
+				seen = append(seen, a.ID+" "+string(a.Phase))
+			}
+		}
+		if err := b.Run(t.Context(), 0, []Step{{ID: "a", Fault: "toy.shake", For: time.Second}}); err != nil {
+			t.Fatal(err)
+		}
+		if len(seen) == 0 || seen[0] != "a planned" {
+			t.Errorf("a recorder saw %q active, want the step in its first phase", seen)
+		}
+	})
 }

@@ -179,7 +179,7 @@ func TestOpenRefuses(t *testing.T) {
 		"cvs":                    `did you mean "csv"?`,
 		"csv=fileName=a,zip=yes": "unknown setting",
 		"csv=saveInterval=0s":    "not positive",
-		"csv=timeFormat=unicks":  `did you mean "unix"?`,
+		"csv=timeFormat=unixx":  `did you mean "unix"?`,
 		"prometheus-rw=nowhere":  "bad URL",
 		"opentelemetry=x":        "takes no argument",
 	} {
