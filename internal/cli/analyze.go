@@ -73,7 +73,11 @@ func (a *app) printVerdict(v analysis.Verdict, asJSON bool) error {
 	if asJSON {
 		return report.JSON(a.Out, v)
 	}
-	return report.Text(a.Out, v, report.Style{Color: wantsColor(a.Out), Width: a.width()})
+	if err := report.Text(a.Out, v, report.Style{Color: wantsColor(a.Out), Width: a.width()}); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(a.Out, "Report: %s\n", filepath.Join(v.Dir, "summary.md"))
+	return err
 }
 
 // verdictError turns a verdict into the exit code of the command.

@@ -4,34 +4,32 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/metachaos/metachaos/internal/experiment"
-	"github.com/metachaos/metachaos/load"
+	"github.com/metachaos/metachaos/internal/k6options"
 	"github.com/metachaos/metachaos/load/script"
 	"github.com/metachaos/metachaos/plans"
 )
 
 // experimentConfig turns a plan or script and the flags into what an
 // experiment needs.
-func (a *app) experimentConfig(name string, f runFlags) (experiment.Config, error) {
-	c := experiment.Config{Version: readVersion().Version, Logger: a.logger(), Kinds: builtinKinds(a.Err), Faults: builtinFaults}
+func (a *app) experimentConfig(name string, f runFlags, k6 k6options.Resolved, loggers *k6options.Loggers) (experiment.Config, error) {
+	if !isScript(name) {
+		k6.DropLoad()
+	}
+	c := experiment.Config{Version: readVersion().Version, Logger: loggers.Log, Console: loggers.Console,
+		Overrides: k6.Overrides, AllowRemote: k6.AllowRemote, BaseMode: k6.BaseMode, Kinds: builtinKinds(a.Err), Faults: builtinFaults}
 	var err error
 	if c.Journal, err = openJournal(); err != nil {
 		return c, err
 	}
-	if c.Overrides, err = f.overrides(); err != nil {
-		return c, withCode(exitConfig, err)
-	}
 	if isScript(name) {
-		err = a.scriptConfig(&c, name)
+		err = a.scriptConfig(&c, name, k6)
 	} else {
 		err = planConfig(&c, name, f)
 	}
@@ -54,10 +52,8 @@ func isScript(name string) bool {
 
 // planConfig loads a plan and the script that it names.
 func planConfig(c *experiment.Config, name string, f runFlags) error {
-	for _, flag := range []string{"vus", "iterations", "duration", "stage"} {
-		if f.changed != nil && f.changed(flag) {
-			return withCode(exitConfig, fmt.Errorf("--%s changes a script's load and does not go with a plan: the plan's script says how much load there is (use -e for its variables)", flag))
-		}
+	if flags := f.k6.LoadFlags(); len(flags) > 0 {
+		return withCode(exitConfig, fmt.Errorf("--%s changes a script's load and does not go with a plan: the plan's script says how much load there is (use -e for its variables)", flags[0]))
 	}
 	plan, file, err := plans.LoadFile(name, os.ReadFile)
 	var bad plans.Errors
@@ -86,9 +82,9 @@ func planConfig(c *experiment.Config, name string, f runFlags) error {
 
 // scriptConfig wraps a bare script in a plan without a timeline. A fleet that
 // it makes gets the target that METACHAOS_TARGET names, or the reference one.
-func (a *app) scriptConfig(c *experiment.Config, name string) error {
+func (a *app) scriptConfig(c *experiment.Config, name string, k6 k6options.Resolved) error {
 	c.Plan = &plans.Plan{Version: 1, Name: "stdin", Target: plans.Target{Kind: "reference"}}
-	c.Env = environment()
+	c.Env, c.Defaults = k6.Env, k6.Defaults
 	if kind := os.Getenv("METACHAOS_TARGET"); kind != "" {
 		c.Plan.Target.Kind = kind
 	}
@@ -109,60 +105,6 @@ func (a *app) scriptConfig(c *experiment.Config, name string) error {
 	return nil
 }
 
-// environment is what a bare script sees as __ENV.
-func environment() map[string]string {
-	env := map[string]string{}
-	for _, pair := range os.Environ() {
-		if name, value, ok := strings.Cut(pair, "="); ok {
-			env[name] = value
-		}
-	}
-	return env
-}
-
-// overrides are the flags that win over a script's options.
-func (f runFlags) overrides() (o script.Overrides, err error) {
-	changed := func(name string) bool { return f.changed != nil && f.changed(name) }
-	if changed("vus") {
-		o.VUs = &f.vus
-	}
-	if changed("iterations") {
-		o.Iterations = &f.iterations
-	}
-	if changed("duration") {
-		o.Duration = &f.duration
-	}
-	for _, text := range f.stages {
-		span, target, ok := strings.Cut(text, ":")
-		duration, err1 := time.ParseDuration(span)
-		vus, err2 := strconv.ParseInt(target, 10, 64)
-		if !ok || err1 != nil || err2 != nil {
-			return o, fmt.Errorf("bad --stage %q, want DURATION:TARGET, for example 30s:10", text)
-		}
-		o.Stages = append(o.Stages, load.Stage{Duration: duration, Target: vus})
-	}
-	if o.Env, err = pairs("env", f.env); err != nil {
-		return o, err
-	}
-	o.Tags, err = pairs("tag", f.tags)
-	return o, err
-}
-
-func pairs(flag string, list []string) (map[string]string, error) {
-	if len(list) == 0 {
-		return nil, nil
-	}
-	out := map[string]string{}
-	for _, text := range list {
-		name, value, _ := strings.Cut(text, "=")
-		if name == "" {
-			return nil, fmt.Errorf("bad --%s %q, want NAME=VALUE", flag, text)
-		}
-		out[name] = value
-	}
-	return out, nil
-}
-
 func firstNonZero(values ...uint64) uint64 {
 	for _, v := range values {
 		if v != 0 {
@@ -170,9 +112,4 @@ func firstNonZero(values ...uint64) uint64 {
 		}
 	}
 	return 0
-}
-
-// logger writes what scripts log to standard error.
-func (a *app) logger() *slog.Logger {
-	return slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelInfo}))
 }

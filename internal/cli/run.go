@@ -4,25 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
+	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/metachaos/metachaos/chaos"
 	"github.com/metachaos/metachaos/internal/experiment"
+	"github.com/metachaos/metachaos/internal/k6options"
 	"github.com/metachaos/metachaos/results/report"
 )
 
 // runFlags are the flags of run.
 type runFlags struct {
-	vus, iterations   int64
-	duration          time.Duration
-	stages, env, tags []string
-	seed              uint64
-	outDir            string
-	plugins           []string
-	json, quiet       bool
-	changed           func(flag string) bool
+	k6      *k6options.Set
+	seed    uint64
+	outDir  string
+	plugins []string
+	json    bool
 }
 
 func newRun(a *app) *cobra.Command {
@@ -42,22 +40,15 @@ that cannot be used, 105 stopped by a signal, 107 an exception in the script, 12
 inconclusive, 121 a fault could not be shown to be reverted.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			f.changed = c.Flags().Changed
 			return a.run(c.Context(), args[0], f)
 		},
 	}
 	flags := c.Flags()
-	flags.Int64VarP(&f.vus, "vus", "u", 1, "number of virtual users (scripts only)")
-	flags.Int64VarP(&f.iterations, "iterations", "i", 0, "number of iterations over all virtual users (scripts only)")
-	flags.DurationVarP(&f.duration, "duration", "d", 0, "how long to run (scripts only)")
-	flags.StringArrayVarP(&f.stages, "stage", "s", nil, "a stage DURATION:TARGET; repeat for more (scripts only)")
-	flags.StringArrayVarP(&f.env, "env", "e", nil, "a variable NAME=VALUE for the script's __ENV; repeat for more")
-	flags.StringArrayVar(&f.tags, "tag", nil, "a tag NAME=VALUE for every sample; repeat for more")
+	f.k6 = k6options.Flags(flags)
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of all random decisions (default: the plan's, or a drawn one)")
 	flags.StringVar(&f.outDir, "out-dir", "", "write the run folder here (default: a new one under results/runs)")
 	flags.StringArrayVar(&f.plugins, "plugin", nil, "a program, with arguments, that serves faults; repeat for more")
 	flags.BoolVar(&f.json, "json", false, "print the verdict as JSON on standard output, and nothing else there")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print no progress")
 	return c
 }
 
@@ -66,7 +57,23 @@ func (a *app) run(ctx context.Context, name string, f runFlags) error {
 	ctx, stopSignals := a.untilSignal(ctx)
 	defer stopSignals()
 	defer removeEmptyState()
-	config, err := a.experimentConfig(name, f)
+	k6, err := f.k6.Resolve(os.Environ(), os.ReadFile)
+	if err != nil {
+		return err
+	}
+	loggers, err := k6.Log.Open(k6options.Streams{Stdout: a.Out, Stderr: a.Err, Append: appendFile}, nil)
+	if err != nil {
+		return err
+	}
+	defer loggers.Close()
+	for _, w := range k6.Warnings {
+		loggers.Log.Warn(w)
+	}
+	outs, err := a.openOutputs(k6, loggers)
+	if err != nil {
+		return err
+	}
+	config, err := a.experimentConfig(name, f, k6, loggers)
 	if err != nil {
 		return err
 	}
@@ -76,7 +83,7 @@ func (a *app) run(ctx context.Context, name string, f runFlags) error {
 	}
 	defer plugins.close(ctx)
 	config.Faults = plugins.over(builtinFaults)
-	p := a.newProgress(f.quiet)
+	p := a.newProgress(k6.Quiet)
 	config.Narrate = p.line
 	e, err := experiment.Prepare(ctx, config)
 	if err != nil {
@@ -85,18 +92,25 @@ func (a *app) run(ctx context.Context, name string, f runFlags) error {
 	if err := a.recoverLeftovers(ctx, config.Journal); err != nil {
 		return err
 	}
+	if err := outs.start(ctx, e); err != nil {
+		return err
+	}
+	parts := summaryParts(e, k6)
 	p.start(e.Snapshot)
 	outcome, err := e.Run(ctx)
 	p.stop()
+	if err := outs.stop(ctx); err != nil {
+		loggers.Log.Error(err.Error())
+	}
 	if err != nil && !outcome.Recorded {
 		return err
 	}
-	return errors.Join(err, a.conclude(ctx, e, outcome, f))
+	return errors.Join(err, a.conclude(ctx, e, outcome, f, k6, parts))
 }
 
 // conclude prints the summary and the verdict, and picks the exit code.
-func (a *app) conclude(ctx context.Context, e *experiment.Experiment, o experiment.Outcome, f runFlags) error {
-	if err := a.printSummary(ctx, e, o, f); err != nil {
+func (a *app) conclude(ctx context.Context, e *experiment.Experiment, o experiment.Outcome, f runFlags, k6 k6options.Resolved, parts *report.Parts) error {
+	if err := a.printSummary(ctx, e, o, f, k6, parts); err != nil {
 		return err
 	}
 	code := exitOK
@@ -137,7 +151,11 @@ func (a *app) exitOf(o experiment.Outcome, code int) error {
 
 // printSummary prints k6's end-of-test summary, or what the script's
 // handleSummary makes of it.
-func (a *app) printSummary(ctx context.Context, e *experiment.Experiment, o experiment.Outcome, f runFlags) error {
+func (a *app) printSummary(ctx context.Context, e *experiment.Experiment, o experiment.Outcome, f runFlags, k6 k6options.Resolved, parts *report.Parts) error {
+	style := report.SummaryStyle{Mode: report.SummaryMode(k6.SummaryMode), TimeUnit: summaryTimeUnit(e.Options())}
+	if style.Mode == report.SummaryDisabled {
+		return nil
+	}
 	out := a.Out
 	if f.json {
 		out = a.Err
@@ -147,9 +165,24 @@ func (a *app) printSummary(ctx context.Context, e *experiment.Experiment, o expe
 		fmt.Fprintln(a.Err, "metachaos:", err) // and the default summary instead, as in k6
 	}
 	if files == nil {
-		return report.WriteSummary(out, o.Summary, wantsColor(out))
+		style.Colour = wantsColor(out) && !k6.NoColor
+		err = style.Write(out, o.Summary, parts.Summary(o.Summary.Elapsed, e.TrendStats()...))
+	} else {
+		err = a.writeSummaryFiles(files, out)
 	}
-	return a.writeSummaryFiles(files, out)
+	if err == nil && k6.SummaryExport != "" {
+		err = exportSummary(k6.SummaryExport, o.Summary)
+	}
+	return err
+}
+
+// summaryParts has the parts of the run measured apart, for the full summary.
+func summaryParts(e *experiment.Experiment, k6 k6options.Resolved) *report.Parts {
+	parts := report.NewParts(e.Registry())
+	if k6.SummaryMode == string(report.SummaryFull) {
+		e.AddRecorder(parts)
+	}
+	return parts
 }
 
 // recoverLeftovers takes back what killed runs left before it starts another.

@@ -3,10 +3,13 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/metachaos/metachaos/internal/experiment"
+	"github.com/metachaos/metachaos/internal/k6options"
 	"github.com/metachaos/metachaos/plans"
 )
 
@@ -48,7 +51,17 @@ With --schema it prints the JSON Schema of plans, for editors.`,
 }
 
 func (a *app) validate(c *cobra.Command, name string) error {
-	config, err := a.experimentConfig(name, runFlags{})
+	f := runFlags{k6: k6options.Flags(pflag.NewFlagSet("none", pflag.ContinueOnError))}
+	k6, err := f.k6.Resolve(os.Environ(), os.ReadFile)
+	if err != nil {
+		return err
+	}
+	loggers, err := k6.Log.Open(k6options.Streams{Stdout: a.Out, Stderr: a.Err, Append: appendFile}, nil)
+	if err != nil {
+		return err
+	}
+	defer loggers.Close()
+	config, err := a.experimentConfig(name, f, k6, loggers)
 	if err != nil {
 		return err
 	}

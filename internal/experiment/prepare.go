@@ -31,8 +31,12 @@ type Config struct {
 	// Script is the entry script; Overrides are options that win over its own.
 	Script    script.Source
 	Overrides script.Overrides
-	Seed      uint64 // never 0
-	Version   string
+	// Defaults are options that lie under the script's own.
+	Defaults script.Layer
+	// AllowRemote and BaseMode are those of [script.Config].
+	AllowRemote, BaseMode bool
+	Seed                  uint64 // never 0
+	Version               string
 	// Kinds of targets and faults that are built in.
 	Kinds  map[string]Kind
 	Faults func(targets.Target) map[string]chaos.Fault
@@ -44,8 +48,12 @@ type Config struct {
 	Record bool
 	// Env is what the script sees as __ENV.
 	Env map[string]string
+	// Recorders take the samples beside the run folder.
+	Recorders []results.Recorder
 	// Logger takes the script's console and warnings.
 	Logger *slog.Logger
+	// Console takes what the script prints; nil is Logger.
+	Console *slog.Logger
 	// Narrate is told of phases and injections as they happen. It may be called
 	// by several goroutines at once.
 	Narrate func(line string)

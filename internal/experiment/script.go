@@ -9,6 +9,7 @@ import (
 	"github.com/metachaos/metachaos/results"
 	"github.com/metachaos/metachaos/results/analysis"
 	"github.com/metachaos/metachaos/results/stats"
+	"github.com/metachaos/metachaos/targets"
 	metacache "github.com/metachaos/metachaos/xk6-metacache"
 )
 
@@ -22,6 +23,7 @@ func (e *Experiment) loadScript(ctx context.Context) error {
 		Logger:    c.Logger,
 		Env:       c.Env,
 		Overrides: c.Overrides,
+		Defaults:  c.Defaults, Console: c.Console, AllowRemote: c.AllowRemote, BaseMode: c.BaseMode,
 	})
 	if err != nil {
 		return err
@@ -48,7 +50,7 @@ func (e *Experiment) loadScript(ctx context.Context) error {
 
 // execute runs the script; started is called when its scenarios start.
 func (r *run) execute(ctx context.Context, started func(at time.Duration)) (script.Result, error) {
-	recorder := recorders{r.metrics}
+	recorder := append(recorders{r.metrics}, r.config.Recorders...)
 	if r.folder != nil {
 		recorder = append(recorder, r.folder)
 	}
@@ -78,4 +80,21 @@ func (r *run) scriptExit() results.ScriptExit {
 		}
 	}
 	return exit
+}
+
+// Base is the instant from which everything in the run counts its offsets.
+func (e *Experiment) Base() targets.Base { return e.base }
+
+// Options are the consolidated options of the script.
+func (e *Experiment) Options() *script.Options { return e.program.Options() }
+
+// Registry holds the metrics of the script.
+func (e *Experiment) Registry() *results.Registry { return e.registry }
+
+// TrendStats are the statistics of trends in the summary.
+func (e *Experiment) TrendStats() []stats.Stat { return e.trendStats }
+
+// AddRecorder has r take the samples too. It must not be called once Run was.
+func (e *Experiment) AddRecorder(r results.Recorder) {
+	e.config.Recorders = append(e.config.Recorders, r)
 }

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -35,7 +36,8 @@ var _ sobek.DynamicObject = (*lazyGlobals)(nil)
 
 // globalNames are the names that global knows.
 var globalNames = [...]string{"__ITER", "console", "open", "require", "global", "setTimeout", "setInterval",
-	"clearTimeout", "clearInterval", "TextEncoder", "TextDecoder"}
+	"clearTimeout", "clearInterval", "TextEncoder", "TextDecoder", "crypto", "URL", "URLSearchParams",
+	"structuredClone", "queueMicrotask", "performance", "atob", "btoa"}
 
 // global makes the global of that name.
 func (v *vm) global(name string) any {
@@ -58,6 +60,16 @@ func (v *vm) global(name string) any {
 		return v.textEncoder
 	case "TextDecoder":
 		return v.textDecoder
+	case "crypto":
+		return v.cryptoObject()
+	case "performance":
+		return v.performanceObject()
+	case "atob":
+		return native(v.atob)
+	case "btoa":
+		return native(v.btoa)
+	case "URL", "URLSearchParams", "structuredClone", "queueMicrotask":
+		return v.web(name)
 	}
 	return nil
 }
@@ -169,6 +181,14 @@ func (v *vm) caller() string {
 	return v.program.loader.source.Path
 }
 
+// openBeside reads a file that a file of the script names.
+func (v *vm) openBeside(from, name string) (string, error) {
+	if isRemote(from) && !strings.HasPrefix(name, "/") && !strings.HasPrefix(name, "file://") {
+		return "", fmt.Errorf("open %q: %s came from the network and has no files beside it", name, from)
+	}
+	return v.program.loader.open(locate(from, name))
+}
+
 func (v *vm) open(call sobek.FunctionCall) sobek.Value {
 	if !v.inInit {
 		v.throw("open: files can be opened in init code only")
@@ -177,7 +197,7 @@ func (v *vm) open(call sobek.FunctionCall) sobek.Value {
 	if name == "" || sobek.IsUndefined(call.Argument(0)) {
 		v.throw("open: want the path of a file, got nothing")
 	}
-	text, err := v.program.loader.open(locate(v.caller(), name))
+	text, err := v.openBeside(v.caller(), name)
 	if err != nil {
 		panic(v.rt.NewGoError(err))
 	}
@@ -226,11 +246,22 @@ func (v *vm) finishImportMeta(meta *sobek.Object, record sobek.ModuleRecord) {
 	v.program.loader.mu.RLock()
 	from := v.program.loader.paths[record]
 	v.program.loader.mu.RUnlock()
-	url := func(path string) string { return "file://" + locate("/", path) }
+	url := func(path string) string {
+		if isRemote(path) {
+			return path
+		}
+		return "file://" + locate("/", path)
+	}
 	// setting plain properties of a fresh object cannot fail
 	_ = meta.Set("url", url(from))
 	_ = meta.Set("resolve", native(func(call sobek.FunctionCall) sobek.Value {
-		return v.rt.ToValue(url(locate(from, call.Argument(0).String())))
+		if name := call.Argument(0).String(); !isRemote(from) {
+			return v.rt.ToValue(url(locate(from, name)))
+		} else if at, err := locateRemote(from, name); err == nil {
+			return v.rt.ToValue(at)
+		}
+		v.throwType("import.meta.resolve: want a path or an address, got %s", call.Argument(0))
+		return nil
 	}))
 }
 

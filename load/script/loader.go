@@ -3,6 +3,8 @@ package script
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -104,7 +106,7 @@ func (l *loader) key(from, specifier string) (string, error) {
 	case l.native[specifier] != nil:
 		return specifier, nil
 	case specifier == "k6" || strings.HasPrefix(specifier, "k6/"):
-		return "", unsupported(specifier)
+		return "", unsupported(specifier, slices.Sorted(maps.Keys(l.native)))
 	case isRemote(specifier) && !l.remote:
 		return "", refuseRemote(specifier)
 	case isRemote(specifier):

@@ -56,6 +56,7 @@ type Program struct {
 	builtin  builtinMetrics
 	loader   *loader
 	shared   sharedArrays
+	web      webGlobals
 	freeze   *sobek.Program
 	runTags  *results.Tags
 	linked   sobek.ModuleRecord // the entry module, once it is linked

@@ -3,6 +3,7 @@ package script
 import (
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/metachaos/metachaos/results"
 )
@@ -22,6 +23,9 @@ type ProtocolHost interface {
 	// Sample records one value now under exactly these tags. It does nothing
 	// outside of a run.
 	Sample(metric *results.Metric, value float64, tags *results.Tags)
+	// SampleTogether records values of one moment, which was ago before now,
+	// under the same tags. It does nothing outside of a run.
+	SampleTogether(ago time.Duration, tags *results.Tags, values ...Measured)
 	// Builtin returns one of the metrics that k6 defines, for example
 	// "http_reqs" or "data_sent".
 	Builtin(name string) *results.Metric
@@ -32,9 +36,18 @@ type ProtocolHost interface {
 	// BeforeIteration has f called on the VU's goroutine before each of its
 	// iterations.
 	BeforeIteration(f func())
+	// AfterRun has f called on the VU's goroutine whenever the script's code
+	// has come to its end or was cut: an iteration, setup or teardown.
+	AfterRun(f func())
 	// Share returns what the modules of this VU keep under a key, and makes it
 	// on first use: the cookie jar of HTTP, for one, serves WebSockets too.
 	Share(key any, make func() any) any
+}
+
+// Measured is one value of a metric.
+type Measured struct {
+	Metric *results.Metric
+	Value  float64
 }
 
 var _ ProtocolHost = (*vm)(nil)
@@ -53,6 +66,20 @@ func (v *vm) Sample(metric *results.Metric, value float64, tags *results.Tags) {
 	v.sample(metric, value, tags)
 }
 
+// SampleTogether records values of one moment.
+func (v *vm) SampleTogether(ago time.Duration, tags *results.Tags, values ...Measured) {
+	if v.recorder == nil {
+		return
+	}
+	at := v.clock.Now() - ago
+	for _, m := range values {
+		v.batch = append(v.batch, results.Sample{At: at, Metric: m.Metric, Tags: tags, Value: m.Value})
+	}
+	if len(v.batch) >= batchSize {
+		v.flush()
+	}
+}
+
 // Builtin returns one of the metrics that k6 defines.
 func (v *vm) Builtin(name string) *results.Metric {
 	m := v.registry.Lookup(name)
@@ -67,6 +94,9 @@ func (v *vm) Logger() *slog.Logger { return v.program.cfg.Logger }
 
 // BeforeIteration has f called before each iteration.
 func (v *vm) BeforeIteration(f func()) { v.beforeIteration = append(v.beforeIteration, f) }
+
+// AfterRun has f called when code of the script has come to its end.
+func (v *vm) AfterRun(f func()) { v.afterRun = append(v.afterRun, f) }
 
 // Share returns what the modules of this VU keep under a key.
 func (v *vm) Share(key any, make func() any) any {
@@ -84,6 +114,6 @@ func (v *vm) ReadFile(name string) ([]byte, error) {
 	if !v.inInit {
 		return nil, fmt.Errorf("open %s: files can be opened in init code only", name)
 	}
-	text, err := v.program.loader.open(locate(v.caller(), name))
+	text, err := v.openBeside(v.caller(), name)
 	return []byte(text), err
 }

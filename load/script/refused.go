@@ -3,6 +3,8 @@ package script
 import (
 	"fmt"
 	"strings"
+
+	"github.com/metachaos/metachaos/internal/suggest"
 )
 
 // alternatives say of modules that k6 has or had and this program has not what
@@ -24,12 +26,13 @@ var alternatives = [...]struct{ name, feature, instead string }{
 	{"k6/x/", "k6 extensions in Go", "only extensions that were built into this program can be imported"},
 }
 
-// unsupported is the error for a name under k6 that is no module here.
-func unsupported(specifier string) error {
+// unsupported is the error for a name under k6 that is none of the known
+// modules.
+func unsupported(specifier string, known []string) error {
 	for _, a := range alternatives {
 		if specifier == a.name || strings.HasSuffix(a.name, "/") && strings.HasPrefix(specifier, a.name) {
 			return fmt.Errorf("import %q: %s is not supported; %s", specifier, a.feature, a.instead)
 		}
 	}
-	return fmt.Errorf("import %q: there is no such module", specifier)
+	return fmt.Errorf("import %q: there is no such module; %s", specifier, suggest.Name(specifier, known))
 }

@@ -174,7 +174,7 @@ func TestExitStatus(t *testing.T) {
 		"init throws":              {"const x = 1;\n  throw new RangeError('bad');\nexport default 1;", 107, "RangeError: bad\n\tat script.js:2:9"},
 		"syntax":                   {"export default function () {\n  if (a {\n}", 107, "script.js:2:9"},
 		"no function":              {`export const a = 1;`, 255, "exports no function"},
-		"unknown module":           {`import x from 'k6/nope'; export default function () {}`, 107, `import "k6/nope": this module is not supported`},
+		"unknown module":           {`import x from 'k6/nope'; export default function () {}`, 107, `import "k6/nope": there is no such module`},
 		"npm":                      {`import x from 'lodash'; export default function () {}`, 107, "npm"},
 		"remote":                   {`import x from 'https://h/x.js'; export default function () {}`, 107, "https://h/x.js"},
 		"missing file":             {`import x from './gone'; export default function () {}`, 107, "./gone"},

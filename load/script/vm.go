@@ -35,7 +35,9 @@ type vm struct {
 	iterations iterationState
 
 	beforeIteration []func()
-	shared          map[any]any // what modules keep for each other
+	afterRun        []func()
+	shared          map[any]any   // what modules keep for each other
+	webExports      *sobek.Object // of web.js; nil until used
 }
 
 // iterationState is what scripts can ask about the running iteration.
@@ -128,6 +130,9 @@ func (v *vm) run(ctx context.Context, first func() (sobek.Value, error)) (result
 	defer func() {
 		if p := recover(); p != nil {
 			err = errorf(ExitPanic, "the script engine failed: %v\n%s", p, debug.Stack())
+		}
+		for _, f := range v.afterRun {
+			f()
 		}
 		v.flush()
 	}()

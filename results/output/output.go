@@ -104,14 +104,22 @@ func Open(spec string, env Env) (Output, error) {
 	kinds := kinds()
 	open, ok := kinds[kind]
 	if !ok {
-		return nil, &ConfigError{fmt.Errorf("unknown output %q: %s (known: %s)", kind,
-			suggest.Name(kind, slices.Collect(maps.Keys(kinds))), strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))}
+		return nil, &ConfigError{fmt.Errorf("unknown output %q: %s", kind, hint(kind, slices.Sorted(maps.Keys(kinds))))}
 	}
 	o, err := open(argument, env.withDefaults())
 	if err != nil {
 		return nil, &ConfigError{fmt.Errorf("output %s: %w", kind, err)}
 	}
 	return o, nil
+}
+
+// hint names what is likely meant, if anything, and all that there is.
+func hint(kind string, known []string) string {
+	likely, all := suggest.Name(kind, known), "known: "+strings.Join(known, ", ")
+	if likely == all {
+		return all
+	}
+	return likely + " " + all
 }
 
 // kinds is the bill of materials.

@@ -38,6 +38,8 @@ const (
 	seriesPerRequest = 2000
 	// requestLimit bounds one request in the middle of a run.
 	requestLimit = 10 * time.Second
+	// lastLimit bounds all attempts to send the final state.
+	lastLimit = 10 * time.Second
 )
 
 // openRemoteWrite makes the output for Prometheus. The argument, when there is
@@ -154,12 +156,14 @@ func encodeRequests(points []point, now time.Time) [][]byte {
 	return requests
 }
 
-// Stop sends the final state, again and again until it is taken or ctx ends;
+// Stop sends the final state, again and again for a while until it is taken;
 // see [Output].
 func (o *remoteWrite) Stop(ctx context.Context) error {
 	o.stop()
 	<-o.done
 	defer o.remote.close()
+	ctx, cancel := context.WithTimeout(ctx, lastLimit)
+	defer cancel()
 	now := time.Now()
 	requests, _ := o.requests(now)
 	if o.markStale {

@@ -19,13 +19,40 @@ const (
 	colourReset = "\x1b[0m"
 )
 
-// WriteSummary writes the end-of-test text: thresholds, totals of checks, and
-// all metrics by section. Colours are escape sequences of terminals, on
-// request. It computes nothing.
-func WriteSummary(w io.Writer, s analysis.Summary, colour bool) error {
-	t := &summaryText{colour: colour}
+// SummaryMode says how much the end-of-test text shows.
+type SummaryMode string
+
+// The modes, as k6 names them. The empty mode is the compact one.
+const (
+	SummaryCompact  SummaryMode = "compact"
+	SummaryFull     SummaryMode = "full" // with the parts of the run
+	SummaryDisabled SummaryMode = "disabled"
+)
+
+// SummaryStyle is how the end-of-test text looks. The zero style is compact
+// and without colours.
+type SummaryStyle struct {
+	Mode SummaryMode
+	// Colour adds escape sequences of terminals.
+	Colour bool
+	// TimeUnit is s, ms or us for all times; empty writes each in the unit that
+	// fits it.
+	TimeUnit string
+}
+
+// Write writes the end-of-test text: thresholds, totals of checks, all metrics
+// by section, and in the full mode the same of each part of the run. It
+// computes nothing.
+func (st SummaryStyle) Write(w io.Writer, s analysis.Summary, parts []SummaryPart) error {
+	if st.Mode == SummaryDisabled {
+		return nil
+	}
+	t := &summaryText{style: st}
 	t.thresholds(s)
-	t.totals(s)
+	t.totals("TOTAL RESULTS", s, t.checkTree)
+	if st.Mode == SummaryFull {
+		t.parts(parts)
+	}
 	_, err := io.WriteString(w, t.b.String())
 	return err
 }
@@ -33,18 +60,22 @@ func WriteSummary(w io.Writer, s analysis.Summary, colour bool) error {
 // summaryText builds the text, line by line.
 type summaryText struct {
 	b      strings.Builder
-	colour bool
+	style  SummaryStyle
+	indent int // of all lines
 	width  int // of the longest name, with its dots
 }
 
 func (t *summaryText) paint(code, s string) string {
-	if !t.colour {
+	if !t.style.Colour {
 		return s
 	}
 	return code + s + colourReset
 }
 
 func (t *summaryText) line(indent int, format string, args ...any) {
+	if format != "" {
+		indent += t.indent
+	}
 	t.b.WriteString(strings.Repeat(" ", indent))
 	fmt.Fprintf(&t.b, format, args...)
 	t.b.WriteByte('\n')
@@ -77,7 +108,7 @@ func (t *summaryText) thresholds(s analysis.Summary) {
 		t.line(indent, "%s", m.Name)
 		for _, th := range m.Thresholds {
 			t.line(indent, "%s '%s' %s=%s", t.mark(th.OK), th.Source, th.Stat,
-				t.paint(colourCyan, formatValue(m.Type, m.Contains, th.Stat, th.Observed)))
+				t.paint(colourCyan, t.style.formatValue(m.Type, m.Contains, th.Stat, th.Observed)))
 		}
 		t.line(0, "")
 	}
@@ -85,7 +116,7 @@ func (t *summaryText) thresholds(s analysis.Summary) {
 
 // sections are the blocks after the checks, in their order; metrics that are
 // in none of the others are CUSTOM.
-var sections = [...]string{"CUSTOM", "HTTP", "EXECUTION", "NETWORK"}
+var sections = [...]string{"CUSTOM", "HTTP", "EXECUTION", "WEBSOCKET", "GRPC", "NETWORK"}
 
 func sectionOf(name string) string {
 	switch {
@@ -93,6 +124,10 @@ func sectionOf(name string) string {
 		return "HTTP"
 	case strings.HasPrefix(name, "data_"):
 		return "NETWORK"
+	case strings.HasPrefix(name, "ws_"):
+		return "WEBSOCKET"
+	case strings.HasPrefix(name, "grpc_"):
+		return "GRPC"
 	}
 	switch name {
 	case "iterations", "iteration_duration", "iteration_lateness", "dropped_iterations", "vus", "vus_max", "group_duration":
@@ -103,11 +138,17 @@ func sectionOf(name string) string {
 	return "CUSTOM"
 }
 
-func (t *summaryText) totals(s analysis.Summary) {
+// totals writes the block of a summary. Its checks are those that the given
+// function writes of the tree.
+func (t *summaryText) totals(title string, s analysis.Summary, lines func(root *analysis.Group, indent int)) {
 	t.line(0, "")
-	t.line(2, "%s", t.paint(colourBold, "█ TOTAL RESULTS"))
+	t.line(2, "%s", t.paint(colourBold, "█ "+title))
 	t.width = widest(s)
 	t.checks(s)
+	if hasChecks(s.Root) {
+		t.line(0, "")
+		lines(s.Root, 4)
+	}
 	for _, section := range sections {
 		headed := false
 		for _, m := range s.Metrics {
@@ -162,11 +203,11 @@ func (t *summaryText) metric(m analysis.MetricSummary) {
 func (t *summaryText) values(m analysis.MetricSummary) string {
 	value := func(name string) string {
 		v, _ := m.Value(name)
-		return t.paint(colourCyan, formatValue(m.Type, m.Contains, name, v))
+		return t.paint(colourCyan, t.style.formatValue(m.Type, m.Contains, name, v))
 	}
 	switch m.Type {
 	case results.Counter:
-		return value("count") + "  " + t.paint(colourFaint, plainRate(m))
+		return value("count") + "  " + t.paint(colourFaint, t.plainRate(m))
 	case results.Gauge:
 		return fmt.Sprintf("%s  min=%s max=%s", value("value"), value("min"), value("max"))
 	case results.Rate:
@@ -181,12 +222,12 @@ func (t *summaryText) values(m analysis.MetricSummary) string {
 	return strings.Join(all, " ")
 }
 
-func plainRate(m analysis.MetricSummary) string {
+func (t *summaryText) plainRate(m analysis.MetricSummary) string {
 	rate, _ := m.Value("rate")
-	return formatValue(m.Type, m.Contains, "rate", rate)
+	return t.style.formatValue(m.Type, m.Contains, "rate", rate)
 }
 
-// checks writes the totals of checks and a line for each.
+// checks writes the totals of checks.
 func (t *summaryText) checks(s analysis.Summary) {
 	m := s.Find("checks")
 	if m == nil {
@@ -207,28 +248,34 @@ func (t *summaryText) checks(s analysis.Summary) {
 	t.dotted("checks_total", t.paint(colourCyan, formatNumber(total))+perSecond)
 	t.dotted("checks_succeeded", fmt.Sprintf("%s %s", t.paint(colourCyan, formatPercent(rate)), t.paint(colourFaint, fmt.Sprintf("%.0f out of %.0f", passes, total))))
 	t.dotted("checks_failed", fmt.Sprintf("%s %s", t.paint(colourCyan, formatPercent(1-rate)), t.paint(colourFaint, fmt.Sprintf("%.0f out of %.0f", fails, total))))
-	t.line(0, "")
-	t.group(s.Root, 4)
 }
 
-func (t *summaryText) group(g *analysis.Group, indent int) {
+func (t *summaryText) checkLines(g *analysis.Group, indent int) {
 	for _, c := range g.Checks {
 		t.line(indent, "%s %s", t.mark(c.Fails == 0), c.Name)
 		if c.Fails > 0 {
 			t.line(indent+2, "↳  %d%% — ✓ %d / ✗ %d", 100*c.Passes/(c.Passes+c.Fails), c.Passes, c.Fails)
 		}
 	}
+}
+
+// checkTree writes the checks of a group and of all groups in it.
+func (t *summaryText) checkTree(g *analysis.Group, indent int) {
+	t.checkLines(g, indent)
 	for _, inner := range g.Groups {
 		if !hasChecks(inner) {
 			continue
 		}
 		t.line(0, "")
 		t.line(indent, "%s", t.paint(colourBold, "█ "+inner.Name))
-		t.group(inner, indent+2)
+		t.checkTree(inner, indent+2)
 	}
 }
 
 func hasChecks(g *analysis.Group) bool {
+	if g == nil {
+		return false
+	}
 	for _, inner := range g.Groups {
 		if hasChecks(inner) {
 			return true

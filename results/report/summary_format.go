@@ -9,26 +9,39 @@ import (
 )
 
 // formatValue writes one statistic of a metric in the unit that fits it.
-func formatValue(kind results.MetricKind, contains results.Contains, stat string, v float64) string {
+func (st SummaryStyle) formatValue(kind results.MetricKind, contains results.Contains, stat string, v float64) string {
 	switch {
 	case kind == results.Rate && stat == "rate":
 		return formatPercent(v)
 	case kind == results.Counter && stat == "rate":
-		return formatAmount(contains, v) + "/s"
+		return st.formatAmount(contains, v) + "/s"
 	case stat == "count" && kind == results.Trend:
 		return formatNumber(v)
 	}
-	return formatAmount(contains, v)
+	return st.formatAmount(contains, v)
 }
 
-func formatAmount(contains results.Contains, v float64) string {
+func (st SummaryStyle) formatAmount(contains results.Contains, v float64) string {
 	switch contains {
 	case results.ContainsTime:
-		return formatMillis(v)
+		return st.formatTime(v)
 	case results.ContainsData:
 		return formatBytes(v)
 	}
 	return formatNumber(v)
+}
+
+// formatTime writes milliseconds in the unit of the style.
+func (st SummaryStyle) formatTime(ms float64) string {
+	switch st.TimeUnit {
+	case "s":
+		return decimal(ms/1e3) + "s"
+	case "ms":
+		return decimal(ms) + "ms"
+	case "us":
+		return decimal(ms*1e3) + "µs"
+	}
+	return formatMillis(ms)
 }
 
 func formatPercent(share float64) string {

@@ -82,7 +82,7 @@ const wantSummary = `
 
 func TestWriteSummary(t *testing.T) {
 	var b strings.Builder
-	if err := WriteSummary(&b, sampleSummary(t), false); err != nil {
+	if err := (SummaryStyle{}).Write(&b, sampleSummary(t), nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.ReplaceAll(b.String(), "\n\n\n", "\n\n"); got != strings.ReplaceAll(wantSummary, "\n\n\n", "\n\n") {
@@ -92,7 +92,7 @@ func TestWriteSummary(t *testing.T) {
 
 func TestWriteSummaryColoursOnRequest(t *testing.T) {
 	var b strings.Builder
-	if err := WriteSummary(&b, sampleSummary(t), true); err != nil {
+	if err := (SummaryStyle{Colour: true}).Write(&b, sampleSummary(t), nil); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(b.String(), colourRed+"✗"+colourReset) || strings.Contains(wantSummary, "\x1b") {

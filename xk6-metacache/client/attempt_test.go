@@ -1,6 +1,8 @@
 package client
 
 import (
+	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,6 +38,14 @@ func TestAfterOneReply(t *testing.T) {
 		{"a write to a secondary is a mistake", on, targets.VerbWrite, refused(targets.CodeNotPrimary, 0, ""), Finish, targets.Refused, targets.CodeNotPrimary},
 		{"a lost write may have happened", on, targets.VerbWrite, lost, Finish, targets.Unknown, targets.CodeConnectionLost},
 		{"a lost read may be repeated", on, targets.VerbRead, lost, Retry, "", ""},
+		{"an invalid request stays invalid", on, targets.VerbRead, refused("INVALID", 0, ""), Finish, targets.Refused, "INVALID"},
+		{"a code of the target's own with a hint is worth a retry", on, targets.VerbRead,
+			targets.Reply{Outcome: targets.Refused, Code: "TRYAGAIN", RetryAfter: 1}, Retry, "", ""},
+		{"a node that is down may come back", on, targets.VerbWrite, refused(targets.CodeUnavailable, 0, ""), Retry, "", ""},
+		{"without refresh, the same owner at a newer epoch is asked under that", off, targets.VerbRead, refused(targets.CodeStaleEpoch, 5, "s1"), Redirect, "", ""},
+		{"a redirect to where it came from leads nowhere", off, targets.VerbRead, refused(targets.CodeNotOwner, 4, "s1"), Retry, "", ""},
+		{"a scan refreshes and has nowhere to be redirected to", on, targets.VerbScan, refused(targets.CodeStaleEpoch, 5, "s2"), Refresh, "", ""},
+		{"without refresh a scan can only try again", off, targets.VerbScan, refused(targets.CodeStaleEpoch, 5, "s2"), Retry, "", ""},
 		{"a late read is late", on, targets.VerbRead, late, Finish, targets.Unknown, targets.CodeTimeout},
 	} {
 		t.Run(k.name, func(t *testing.T) {
@@ -45,7 +55,7 @@ func TestAfterOneReply(t *testing.T) {
 			if s.Action != k.action || s.Outcome != k.out || s.Code != k.code {
 				t.Errorf("step %+v, want action %d, %q %q", s, k.action, k.out, k.code)
 			}
-			if s.Action == Redirect && s.To != entry(r1, 5, "s2") {
+			if s.Action == Redirect && s.To != entry(r1, 5, k.reply.Owner) {
 				t.Errorf("redirect to %+v", s.To)
 			}
 		})
@@ -101,6 +111,54 @@ func TestARevisitUnderANewerEpochIsNoLoop(t *testing.T) {
 	}
 }
 
+func TestARevisitOfTheSameOwnerIsNoLoop(t *testing.T) {
+	a := Recommended().Begin(targets.VerbRead)
+	for range 3 { // a node that refreshes is asked again
+		a.Asking("s1-0", "s1", 1)
+		a.Asking("s1-1", "s1", 1)
+	}
+	if a.Loop || a.Redirects != 0 {
+		t.Errorf("loop %v, %d redirects; want neither", a.Loop, a.Redirects)
+	}
+}
+
+// No redirects at all still allow a scan to refresh: it goes nowhere else.
+func TestTheRedirectLimitIsNotForScans(t *testing.T) {
+	p := Recommended()
+	p.MaxRedirects = 0
+	for verb, want := range map[targets.Verb]Action{targets.VerbScan: Refresh, targets.VerbRead: Finish} {
+		a := p.Begin(verb)
+		a.Asking("s1-0", "s1", 4)
+		if s := a.After(refused(targets.CodeStaleEpoch, 5, "s2"), entry(r1, 4, "s1"), newRand()); s.Action != want {
+			t.Errorf("%s: %+v, want action %d", verb, s, want)
+		}
+	}
+}
+
+// The first mismatch is news that is worth a pull at once. When the pull did
+// not help, the next must wait, or a split view makes a storm of pulls.
+func TestFurtherRefreshesBackOff(t *testing.T) {
+	p := Policy{RefreshOnMismatch: true, BackoffBase: time.Second, BackoffMax: time.Second}
+	a := p.Begin(targets.VerbRead)
+	for i := range 5 {
+		a.Asking("s1-0", "s1", 4)
+		s := a.After(refused(targets.CodeStaleEpoch, 5, "s1"), entry(r1, 4, "s1"), newRand())
+		if s.Action != Refresh || (s.Wait > 0) != (i > 0) {
+			t.Errorf("refresh %d: %+v", i+1, s)
+		}
+	}
+}
+
+func TestTheNodesHintIsTheLeastWait(t *testing.T) {
+	a := Policy{}.Begin(targets.VerbRead)
+	a.Asking("s1-0", "s1", 4)
+	r := refused(targets.CodeUnknownOwnership, 0, "")
+	r.RetryAfter = 20 * time.Millisecond
+	if s := a.After(r, entry(r1, 4, "s1"), newRand()); s.Wait != r.RetryAfter {
+		t.Errorf("wait %s, want %s", s.Wait, r.RetryAfter)
+	}
+}
+
 func TestBackoffStaysWithinItsCeiling(t *testing.T) {
 	p := Policy{BackoffBase: 10 * time.Millisecond, BackoffMax: 100 * time.Millisecond}
 	rng := newRand()
@@ -125,10 +183,10 @@ func TestValidateNamesTheField(t *testing.T) {
 		t.Errorf("recommended: %v", err)
 	}
 	for name, p := range map[string]Policy{
-		"ttl": {TTL: -1}, "jitter": {Jitter: 1.1}, "periodicPull": {PeriodicPull: -1},
+		"ttl": {TTL: -1}, "jitter": {Jitter: 1.1}, "jitter is NaN": {Jitter: math.NaN()}, "periodicPull": {PeriodicPull: -1},
 		"backoff": {BackoffBase: 2, BackoffMax: 1}, "maxAttempts": {MaxAttempts: -1},
 	} {
-		if err := p.Validate(); err == nil || len(err.Error()) < len(name) || err.Error()[:len(name)] != name {
+		if err := p.Validate(); err == nil || !strings.HasPrefix(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -13,6 +13,7 @@ type Cache struct {
 	rng     *rand.Rand
 	entries map[targets.Object]cached
 	lastSeq uint64
+	suspect bool // changes may have been missed, whatever the next sequence number
 }
 
 type cached struct {
@@ -51,18 +52,30 @@ func (c *Cache) Pulled(now time.Duration, e targets.Entry) bool {
 	if !newer && c.policy.OrderedPush && e.Epoch < old.epoch {
 		e.Epoch, e.Owner = old.epoch, old.owner // an old answer, overtaken by a push
 	}
+	c.put(e, now, c.policy.lifetime(c.rng))
+	return newer
+}
+
+// Warmed stores an entry as a client holds it that has been at work for long:
+// pulled some time ago, with the share rest (0 … 1) of its life to come. Over
+// clients whose shares are spread evenly, the rate of expiries is then from
+// the first moment on what it stays: one per client and TTL.
+func (c *Cache) Warmed(now time.Duration, e targets.Entry, rest float64) {
+	c.put(e, now, time.Duration(rest*float64(c.policy.lifetimeMet(c.rng))))
+}
+
+func (c *Cache) put(e targets.Entry, now, life time.Duration) {
 	next := cached{epoch: e.Epoch, owner: e.Owner}
 	if c.policy.TTL > 0 {
-		next.expires = now + max(1, c.policy.lifetime(c.rng))
+		next.expires = now + max(1, life)
 	}
 	c.entries[e.Object] = next
-	return newer
 }
 
 // PushResult is what a push did.
 type PushResult struct {
 	Applied int  // entries that replaced a cached one
-	Gap     bool // pushes are missing before this one
+	Gap     bool // what is cached may lack changes from before this push
 	Expired bool // the push set a common deadline
 }
 
@@ -71,11 +84,10 @@ type PushResult struct {
 // one that it replaces, since a push is no proof that the client still hears
 // all pushes.
 func (c *Cache) Pushed(now time.Duration, p targets.Push) PushResult {
-	var r PushResult
-	if p.Seq > c.lastSeq {
-		r.Gap = c.lastSeq != 0 && p.Seq != c.lastSeq+1
-		c.lastSeq = p.Seq
-	}
+	// A client that caches nothing can have missed nothing.
+	r := PushResult{Gap: (c.suspect || p.Seq > c.lastSeq+1) && len(c.entries) > 0}
+	c.suspect = false
+	c.lastSeq = max(c.lastSeq, p.Seq)
 	for _, e := range p.Entries {
 		old, ok := c.entries[e.Object]
 		if !ok || c.policy.OrderedPush && e.Epoch <= old.epoch {
@@ -95,13 +107,14 @@ func (c *Cache) Pushed(now time.Duration, p targets.Push) PushResult {
 	return r
 }
 
-// Resubscribed tells the cache that its push stream starts anew, with
-// sequence numbers from 1. What was pushed in between is lost, so it reports
-// a gap unless this is the first subscription.
-func (c *Cache) Resubscribed(first bool) PushResult {
-	c.lastSeq = 0
-	return PushResult{Gap: !first}
-}
+// Subscribed tells the cache that a push stream begins, with sequence numbers
+// from 1. What changed before its first message was not pushed, so that
+// message is a gap: to pull any earlier could miss a change just as well.
+func (c *Cache) Subscribed() { c.lastSeq, c.suspect = 0, true }
+
+// Unrepaired tells the cache that the pull after a gap failed. The next
+// message is a gap then, be it only a heartbeat.
+func (c *Cache) Unrepaired() { c.suspect = true }
 
 // Objects returns the cached objects in no particular order.
 func (c *Cache) Objects() []targets.Object {
@@ -112,15 +125,26 @@ func (c *Cache) Objects() []targets.Object {
 	return out
 }
 
-// Epochs returns the epochs held of every cached object, or nil when the
-// policy sends none.
-func (c *Cache) Epochs() map[targets.Object]targets.Epoch {
+// Epochs returns the epochs held of those of the objects that are cached, and
+// what the cache says of all of them together: a miss if one is not cached,
+// and else expired if one has expired. It returns nil and no result when the
+// policy sends no epochs.
+func (c *Cache) Epochs(now time.Duration, objects []targets.Object) (map[targets.Object]targets.Epoch, targets.CacheResult) {
 	if !c.policy.Epochs {
-		return nil
+		return nil, targets.CacheNone
 	}
-	out := make(map[targets.Object]targets.Epoch, len(c.entries))
-	for o, e := range c.entries {
-		out[o] = e.epoch
+	out := make(map[targets.Object]targets.Epoch, len(objects))
+	all := targets.CacheHit
+	for _, o := range objects {
+		e, result := c.Lookup(now, o)
+		if result == targets.CacheMiss {
+			all = targets.CacheMiss
+			continue
+		}
+		if result == targets.CacheExpired && all == targets.CacheHit {
+			all = targets.CacheExpired
+		}
+		out[o] = e.Epoch
 	}
-	return out
+	return out, all
 }

@@ -110,17 +110,63 @@ func TestPushed(t *testing.T) {
 	}
 }
 
-func TestResubscribedIsAGapButNotAtFirst(t *testing.T) {
+// What changed between two streams was not pushed: the first message of a new
+// one is a gap, for those who cache anything.
+func TestAStreamBeginsWithAGap(t *testing.T) {
 	c := New(Policy{}, newRand())
-	if c.Resubscribed(true).Gap {
-		t.Error("the first subscription is no gap")
+	gap := func(seq uint64) bool { return c.Pushed(0, targets.Push{Seq: seq, Heartbeat: true}).Gap }
+	for _, step := range []struct {
+		name string
+		seq  uint64
+		do   func()
+		want bool
+	}{
+		{"nothing is cached", 1, c.Subscribed, false},
+		{"nor was anything at a hole", 5, func() {}, false},
+		{"cached before the stream stood", 1, func() { c.Pulled(0, entry(r1, 1, "s1")); c.Subscribed() }, true},
+		{"the next in order", 2, func() {}, false},
+		{"a new stream, though its numbers fit", 3, func() { c.Subscribed(); c.lastSeq = 2 }, true},
+		{"a stream that lost its first message", 2, func() { c.Subscribed(); c.suspect = false }, true},
+		{"late", 1, func() {}, false},
+		{"a hole", 4, func() {}, true},
+		{"the pull after it failed", 5, c.Unrepaired, true},
+		{"the pull after it did not", 6, func() {}, false},
+	} {
+		step.do()
+		if got := gap(step.seq); got != step.want {
+			t.Errorf("%s: gap %v, want %v", step.name, got, step.want)
+		}
 	}
-	c.Pushed(0, targets.Push{Seq: 7})
-	if !c.Resubscribed(false).Gap {
-		t.Error("a broken stream may have lost pushes")
+}
+
+// A fleet that was warmed behaves as one that has run for long: in every
+// stretch of time, from the very first, as many entries expire as later.
+func TestWarmedCachesExpireAtASteadyRate(t *testing.T) {
+	const clients, ttl, bins = 100_000, 100 * time.Second, 20
+	for _, jitter := range []float64{0, 0.2, 1} {
+		rng := newRand()
+		var expiries [bins]int
+		for i := range clients {
+			c := New(Policy{TTL: ttl, Jitter: jitter}, rng)
+			c.Warmed(0, entry(r1, 1, "s1"), (float64(i)+0.5)/clients)
+			for at := c.Expiry(r1); at < ttl; at = c.Expiry(r1) { // every expiry is followed by a pull
+				expiries[at*bins/ttl]++
+				c.Pulled(at, entry(r1, 1, "s1"))
+			}
+		}
+		for bin, n := range expiries {
+			if off := math.Abs(float64(n)*bins/clients - 1); off > 0.06 { // 4 standard deviations
+				t.Errorf("jitter %g: %d expiries in stretch %d of %d, want about %d", jitter, n, bin+1, bins, clients/bins)
+			}
+		}
 	}
-	if c.Pushed(0, targets.Push{Seq: 1}).Gap {
-		t.Error("numbers begin anew")
+}
+
+func TestWarmedWithoutTTLNeverExpires(t *testing.T) {
+	c := New(Policy{}, newRand())
+	c.Warmed(0, entry(r1, 1, "s1"), 0.5)
+	if c.Expiry(r1) != 0 {
+		t.Errorf("expires at %s", c.Expiry(r1))
 	}
 }
 
@@ -146,12 +192,29 @@ func TestOrderedEpochsNeverGoDown(t *testing.T) {
 	})
 }
 
-func TestEpochsAreSentOnlyIfThePolicySaysSo(t *testing.T) {
-	for _, send := range []bool{true, false} {
-		c := New(Policy{Epochs: send}, newRand())
-		c.Pulled(0, entry(r1, 5, "s1"))
-		if got := c.Epochs(); (got != nil) != send || send && got[r1] != 5 {
-			t.Errorf("epochs on=%v: %v", send, got)
+func TestEpochs(t *testing.T) {
+	objects := []targets.Object{r1, r2}
+	for _, k := range []struct {
+		name   string
+		send   bool
+		pulled []targets.Object
+		now    time.Duration
+		want   int
+		result targets.CacheResult
+	}{
+		{"the policy sends none", false, objects, 0, 0, targets.CacheNone},
+		{"all cached", true, objects, 0, 2, targets.CacheHit},
+		{"one is missing", true, objects[:1], 0, 1, targets.CacheMiss},
+		{"one is missing and one has expired", true, objects[:1], time.Hour, 1, targets.CacheMiss},
+		{"expired ones are still sent", true, objects, time.Hour, 2, targets.CacheExpired},
+	} {
+		c := New(Policy{Epochs: k.send, TTL: time.Minute}, newRand())
+		for _, o := range k.pulled {
+			c.Pulled(0, entry(o, 5, "s1"))
+		}
+		got, result := c.Epochs(k.now, objects)
+		if len(got) != k.want || result != k.result || (got == nil) == k.send || k.want > 0 && got[r1] != 5 {
+			t.Errorf("%s: %v, %q; want %d, %q", k.name, got, result, k.want, k.result)
 		}
 	}
 }

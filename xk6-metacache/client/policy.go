@@ -2,6 +2,7 @@ package client
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"time"
 )
@@ -60,7 +61,7 @@ func (p Policy) Validate() error {
 	switch {
 	case p.TTL < 0:
 		return fmt.Errorf("ttl is negative: %s", p.TTL)
-	case p.Jitter < 0 || p.Jitter > 1:
+	case !(p.Jitter >= 0 && p.Jitter <= 1): // nor is it NaN
 		return fmt.Errorf("jitter is %g, want 0 to 1", p.Jitter)
 	case p.PeriodicPull < 0:
 		return fmt.Errorf("periodicPull is negative: %s", p.PeriodicPull)
@@ -75,6 +76,14 @@ func (p Policy) Validate() error {
 // lifetime draws how long an entry lives.
 func (p Policy) lifetime(rng *rand.Rand) time.Duration {
 	return p.TTL + time.Duration((2*rng.Float64()-1)*p.Jitter*float64(p.TTL))
+}
+
+// lifetimeMet draws the whole life of an entry that one finds at a moment in
+// the middle of it. Long lives are found more often, in proportion to their
+// length (D. R. Cox, "Renewal Theory", 1962, section 5.4).
+func (p Policy) lifetimeMet(rng *rand.Rand) time.Duration {
+	low, high := 1-p.Jitter, 1+p.Jitter
+	return time.Duration(math.Sqrt(low*low+rng.Float64()*(high*high-low*low)) * float64(p.TTL))
 }
 
 // spread draws a delay that keeps clients apart which are told one common

@@ -21,18 +21,20 @@ const (
 
 // Config describes a fleet.
 type Config struct {
-	// Clients is the number of logical clients; at least 1.
+	// Clients is the number of logical clients, 1 to [MaxClients].
 	Clients int
 	Policy  client.Policy
 	Refresh Refresh
-	// Warm pulls every object for every client when the fleet starts, so that
-	// a run begins with full caches. Expiries are then spread evenly over one
-	// TTL, as those of clients that started at different times are.
+	// Warm fills the cache of every client when the fleet starts, with one pull.
+	// Expiries are then spread as those of clients that have been at work for
+	// long: one per client and TTL, at a steady rate from the first moment on.
 	Warm bool
 	// Read preference and concern of reads and scans.
 	Preference targets.Preference
 	Concern    targets.Concern
-	// Timeout bounds one operation with all its retries, PullTimeout one pull.
+	// Timeout bounds one operation with all its retries and pulls, PullTimeout
+	// one pull. While the control plane hangs, an operation falls back to the
+	// last known entry only if the pull ends first.
 	Timeout, PullTimeout time.Duration
 	// Streams is the number of push subscriptions that the clients share.
 	Streams int
@@ -42,20 +44,23 @@ type Config struct {
 	Name string
 }
 
+// MaxClients bounds the size of a fleet.
+const MaxClients = 10_000_000
+
 // Defaults returns a fleet of 100 clients with the recommended protections.
 func Defaults() Config {
 	return Config{
 		Clients: 100, Policy: client.Recommended(), Refresh: RefreshDemand,
 		Preference: targets.PreferSecondary, Concern: targets.ConcernLocal,
-		Timeout: 2 * time.Second, PullTimeout: 2 * time.Second, Streams: 8, Name: "c",
+		Timeout: 2 * time.Second, PullTimeout: time.Second, Streams: 8, Name: "c",
 	}
 }
 
 // Validate returns an error that names the field which is out of its range.
 func (c Config) Validate() error {
 	switch {
-	case c.Clients < 1:
-		return fmt.Errorf("clients is %d, want 1 or more", c.Clients)
+	case c.Clients < 1 || c.Clients > MaxClients:
+		return fmt.Errorf("clients is %d, want 1 to %d", c.Clients, MaxClients)
 	case c.Refresh != RefreshDemand && c.Refresh != RefreshBackground:
 		return fmt.Errorf("refresh is %q, want %q or %q", c.Refresh, RefreshDemand, RefreshBackground)
 	case c.Preference != targets.PreferPrimary && c.Preference != targets.PreferSecondary:

@@ -8,9 +8,6 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"time"
-
-	"golang.org/x/sync/singleflight"
 
 	"github.com/metachaos/metachaos/targets"
 	"github.com/metachaos/metachaos/xk6-metacache/client"
@@ -22,26 +19,28 @@ type Fleet struct {
 	config  Config
 	target  targets.Target
 	fetcher targets.Fetcher
-	placer  targets.Placer
+	placer  targets.Placer // nil if a target that keeps the map does not tell
 	base    targets.Base
 	sink    Sink
 
 	topology  targets.Topology
 	shards    []string
+	roster    roster
 	members   []*member
 	next      atomic.Uint64
-	flights   singleflight.Group
+	flights   *flights
 	refresher *refresher
 
 	cancel context.CancelFunc
 	loops  sync.WaitGroup
+	closed sync.Once
 }
 
 // member is one logical client.
 type member struct {
 	name    string
-	session targets.Session // set if the target keeps the map
-	mu      sync.Mutex      // guards the fields below
+	session *session   // set if the target keeps the map
+	mu      sync.Mutex // guards the fields below
 	cache   *client.Cache
 	rng     *rand.Rand
 }
@@ -56,50 +55,48 @@ func New(ctx context.Context, target targets.Target, base targets.Base, sink Sin
 	if err != nil {
 		return nil, fmt.Errorf("start fleet: %w", err)
 	}
-	f := &Fleet{config: config, target: target, base: base, sink: sink, topology: topology, shards: topology.Shards()}
+	loops, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	f := &Fleet{config: config, target: target, base: base, sink: sink, cancel: cancel,
+		topology: topology, shards: topology.Shards(), roster: newRoster(topology, config.Preference)}
 	for i := range config.Clients {
 		rng := rand.New(rand.NewPCG(config.Seed, uint64(i)))
 		f.members = append(f.members, &member{name: config.Name + "-" + strconv.Itoa(i), rng: rng, cache: client.New(config.Policy, rng)})
 	}
-	if owner, ok := target.(targets.SelfRouting); ok {
-		return f, f.openSessions(ctx, owner)
+	if err := f.start(ctx, loops); err != nil {
+		return nil, errors.Join(fmt.Errorf("start fleet: %w", err), f.Close())
 	}
-	var hasFetch, hasPlace bool
-	f.fetcher, hasFetch = target.(targets.Fetcher)
-	f.placer, hasPlace = target.(targets.Placer)
-	if !hasFetch || !hasPlace {
-		return nil, fmt.Errorf("start fleet: target %q neither routes by itself nor hands out metadata", target.Info().Kind)
-	}
-	return f, f.start(ctx)
+	return f, nil
 }
 
-func (f *Fleet) openSessions(ctx context.Context, target targets.SelfRouting) error {
-	for _, m := range f.members {
-		s, err := target.Open(ctx, m.name)
-		if err != nil {
-			return errors.Join(fmt.Errorf("open session of client %s: %w", m.name, err), f.Close())
-		}
-		m.session = s
+// start does what the kind of target asks for. What it begins lives until
+// loops ends.
+func (f *Fleet) start(ctx, loops context.Context) error {
+	f.placer, _ = f.target.(targets.Placer)
+	if target, ok := f.target.(targets.SelfRouting); ok {
+		return f.openSessions(ctx, target)
 	}
-	return nil
+	var fetches bool
+	f.fetcher, fetches = f.target.(targets.Fetcher)
+	if !fetches || f.placer == nil {
+		return fmt.Errorf("target %q neither routes by itself nor hands out metadata", f.target.Info().Kind)
+	}
+	return f.startCaches(ctx, loops)
 }
 
-// start begins the loops that outlive ctx.
-func (f *Fleet) start(ctx context.Context) error {
-	loops, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	f.cancel = cancel
+func (f *Fleet) startCaches(ctx, loops context.Context) error {
+	f.flights = newFlights()
 	f.refresher = newRefresher(f)
+	f.loops.Go(func() { f.flights.run(loops, f.fetchInTime) })
 	if f.config.Policy.Push {
 		watcher, ok := f.target.(targets.Watcher)
 		if !ok {
-			cancel()
-			return fmt.Errorf("start fleet: target %q sends no pushes; switch push off", f.target.Info().Kind)
+			return fmt.Errorf("target %q sends no pushes; switch push off", f.target.Info().Kind)
 		}
-		f.subscribe(loops, watcher)
+		f.subscribe(ctx, loops, watcher)
 	}
 	if f.config.Warm {
 		if err := f.warm(ctx); err != nil {
-			return errors.Join(err, f.Close())
+			return err
 		}
 	}
 	if f.config.Refresh == RefreshBackground {
@@ -112,18 +109,18 @@ func (f *Fleet) start(ctx context.Context) error {
 }
 
 // Close ends the fleet's loops and sessions. Operations under way end with
-// their own deadlines.
+// their own deadlines. It may be called twice.
 func (f *Fleet) Close() error {
-	if f.cancel != nil {
-		f.cancel()
-	}
+	f.cancel()
 	f.loops.Wait()
 	var errs []error
-	for _, m := range f.members {
-		if m.session != nil {
-			errs = append(errs, m.session.Close())
+	f.closed.Do(func() {
+		for _, m := range f.members {
+			if m.session != nil {
+				errs = append(errs, m.session.close())
+			}
 		}
-	}
+	})
 	return errors.Join(errs...)
 }
 
@@ -133,40 +130,21 @@ func (f *Fleet) Size() int { return len(f.members) }
 // Next returns the index of a client, each in turn.
 func (f *Fleet) Next() int { return int((f.next.Add(1) - 1) % uint64(len(f.members))) }
 
-// warm gives every client every entry, with expiries spread evenly over one
-// TTL: a client that started earlier holds an entry that is older.
+// warm gives every client every entry, as if the fleet had been at work for
+// long.
 func (f *Fleet) warm(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, f.config.PullTimeout)
-	defer cancel()
-	entries, err := f.fetcher.Fetch(ctx, targets.Fetch{Cause: targets.CauseCold, Client: f.config.Name})
+	entries, err := f.fetchInTime(ctx, targets.Fetch{Cause: targets.CauseCold, Client: f.config.Name})
 	if err != nil {
 		return fmt.Errorf("warm caches: %w", err)
 	}
 	now := f.base.Now()
 	for i, m := range f.members {
-		age := time.Duration(float64(f.config.Policy.TTL) * float64(i) / float64(len(f.members)))
 		m.mu.Lock()
 		for _, e := range entries {
-			m.cache.Pulled(now-age, e)
+			m.cache.Warmed(now, e, (float64(i)+0.5)/float64(len(f.members)))
 		}
 		m.mu.Unlock()
 		f.refresher.watch(m, entries)
 	}
 	return nil
-}
-
-func (f *Fleet) pullPeriodically(ctx context.Context) {
-	tick := time.NewTicker(f.config.Policy.PeriodicPull)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			for _, m := range f.members {
-				// A failed pull is an event of its own; the next tick repeats it.
-				_ = f.pullAll(ctx, m, targets.CausePeriodic)
-			}
-		}
-	}
 }

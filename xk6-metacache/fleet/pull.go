@@ -12,7 +12,7 @@ import (
 // pull fetches one object for a client and stores the answer.
 func (f *Fleet) pull(ctx context.Context, m *member, o targets.Object, cause targets.Cause) (targets.Entry, error) {
 	start := f.base.Now()
-	entries, shared, err := f.fetch(ctx, m, []targets.Object{o}, cause)
+	entries, shared, err := f.fetch(ctx, o, targets.Fetch{Objects: []targets.Object{o}, Cause: cause, Client: m.name})
 	var entry targets.Entry
 	if err == nil {
 		if len(entries) != 1 {
@@ -29,10 +29,10 @@ func (f *Fleet) pull(ctx context.Context, m *member, o targets.Object, cause tar
 	return entry, nil
 }
 
-// pullAll fetches every object that a client caches, or all when it caches none.
+// pullAll fetches every object for a client, and stores the answer.
 func (f *Fleet) pullAll(ctx context.Context, m *member, cause targets.Cause) error {
 	start := f.base.Now()
-	entries, shared, err := f.fetch(ctx, m, nil, cause)
+	entries, shared, err := f.fetch(ctx, targets.Object{}, targets.Fetch{Cause: cause, Client: m.name})
 	applied := f.store(m, entries)
 	f.pullEvent(m, start, cause, targets.Object{}, 0, applied, shared, err)
 	if err != nil {
@@ -41,35 +41,27 @@ func (f *Fleet) pullAll(ctx context.Context, m *member, cause targets.Cause) err
 	return nil
 }
 
-// fetch calls the control plane, or waits for a call under way. The call that
-// clients share is detached from the one that began it: a client that gives
-// up must not fail the others (a poisoned singleflight).
-func (f *Fleet) fetch(ctx context.Context, m *member, objects []targets.Object, cause targets.Cause) (entries []targets.Entry, shared bool, err error) {
-	request := targets.Fetch{Objects: objects, Cause: cause, Client: m.name}
-	if !f.config.Policy.Singleflight {
-		ctx, cancel := context.WithTimeout(ctx, f.config.PullTimeout)
-		defer cancel()
-		entries, err = f.fetcher.Fetch(ctx, request)
-		return entries, false, err
+// fetch calls the control plane, or waits for a call under way that asks for
+// the same: of one object, or of all if that is zero.
+func (f *Fleet) fetch(ctx context.Context, of targets.Object, r targets.Fetch) (entries []targets.Entry, shared bool, err error) {
+	if f.config.Policy.Singleflight {
+		return f.flights.fetch(ctx, of, r)
 	}
-	key := "*"
-	if len(objects) == 1 {
-		key = objects[0].String()
+	entries, err = f.fetchInTime(ctx, r)
+	return entries, false, err
+}
+
+// fetchInTime calls the control plane and gives it no longer than the
+// configuration says. The error tells a call that ran out of time, whatever
+// the target made of it.
+func (f *Fleet) fetchInTime(ctx context.Context, r targets.Fetch) ([]targets.Entry, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.config.PullTimeout)
+	defer cancel()
+	entries, err := f.fetcher.Fetch(ctx, r)
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("%w: %w", ctx.Err(), err)
 	}
-	led := false
-	flight := f.flights.DoChan(key, func() (any, error) {
-		led = true // read after the channel delivered, so ordered by it
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.config.PullTimeout)
-		defer cancel()
-		return f.fetcher.Fetch(ctx, request)
-	})
-	select {
-	case <-ctx.Done():
-		return nil, true, context.Cause(ctx)
-	case r := <-flight:
-		entries, _ = r.Val.([]targets.Entry)
-		return entries, !led, r.Err
-	}
+	return entries, err
 }
 
 func (f *Fleet) store(m *member, entries []targets.Entry) (applied int) {
@@ -95,4 +87,21 @@ func (f *Fleet) pullEvent(m *member, start time.Duration, cause targets.Cause, o
 		}
 	}
 	f.sink.Event(e)
+}
+
+// pullPeriodically pulls everything for every client once a period. The
+// clients are spread evenly over the period, as those are that started at
+// different times.
+func (f *Fleet) pullPeriodically(ctx context.Context) {
+	begin, period := time.Now(), f.config.Policy.PeriodicPull
+	n := len(f.members)
+	for turn := 1; ; turn++ {
+		due := begin.Add(time.Duration(float64(period) * float64(turn) / float64(n)))
+		if !sleep(ctx, time.Until(due)) {
+			return
+		}
+		m := f.members[turn%n]
+		// A failed pull is an event of its own; the next period repeats it.
+		f.loops.Go(func() { _ = f.pullAll(ctx, m, targets.CausePeriodic) })
+	}
 }

@@ -34,9 +34,11 @@ func newRefresher(f *Fleet) *refresher {
 	return &refresher{fleet: f, armed: map[alarmKey]time.Duration{}, wake: make(chan struct{}, 1)}
 }
 
+func (r *refresher) wanted() bool { return r.fleet.config.Refresh == RefreshBackground }
+
 // watch sets alarms for the entries of a client.
 func (r *refresher) watch(m *member, entries []targets.Entry) {
-	if r.fleet.config.Refresh != RefreshBackground {
+	if !r.wanted() {
 		return
 	}
 	for _, e := range entries {
@@ -49,6 +51,9 @@ func (r *refresher) watch(m *member, entries []targets.Entry) {
 
 // reschedule sets all alarms of a client anew, after its expiries changed.
 func (r *refresher) reschedule(m *member) {
+	if !r.wanted() {
+		return
+	}
 	m.mu.Lock()
 	objects := m.cache.Objects()
 	m.mu.Unlock()

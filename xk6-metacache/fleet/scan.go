@@ -2,125 +2,115 @@ package fleet
 
 import (
 	"context"
-	"maps"
-	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/metachaos/metachaos/targets"
 	"github.com/metachaos/metachaos/xk6-metacache/client"
 )
 
-// Scan reads every document from all shards at once, as client i. All shards
-// are asked under the same epochs: when one refuses them, the client pulls
-// and the whole scatter read begins anew, since answers under different
-// epochs can hold a document twice or not at all.
-func (f *Fleet) Scan(ctx context.Context, i int) Result {
-	ctx, cancel := context.WithTimeout(ctx, f.config.Timeout)
-	defer cancel()
-	m := f.members[i%len(f.members)]
-	r := Result{Event: targets.Event{Start: f.base.Now(), Client: m.name, Verb: targets.EventScan}}
-	if m.session != nil {
-		f.observe(ctx, m, targets.Op{Verb: targets.VerbScan, Concern: f.config.Concern, Client: m.name}, &r)
-		r.count(f.topology.Documents)
-	} else {
-		f.scatter(ctx, m, &r)
+// scatter performs a scan with the client's own cache: all shards are asked
+// under the same epochs.
+func (f *Fleet) scatter(ctx context.Context, m *member, op targets.Op, r *Result) {
+	var known bool
+	if op.Epochs, known = f.scanEpochs(ctx, m); !known {
+		r.end(ctx, targets.Refused, targets.CodeControlDown)
+		return
 	}
-	r.Event.End = f.base.Now()
-	f.sink.Event(r.Event)
-	return r
-}
-
-func (f *Fleet) scatter(ctx context.Context, m *member, r *Result) {
 	attempt := f.config.Policy.Begin(targets.VerbScan)
 	for {
 		attempt.Requests++
-		replies := f.ask(ctx, m, f.scanEpochs(ctx, m))
-		worst := targets.Reply{Outcome: targets.Done}
-		r.Documents = r.Documents[:0]
-		for _, reply := range replies {
-			r.Event.HopCount++
-			if reply.Outcome != targets.Done {
-				worst = reply
-				r.Refusals = append(r.Refusals, reply.Code)
-			}
-			r.Documents = append(r.Documents, reply.Documents...)
-		}
+		worst := r.gather(f.ask(ctx, m, op))
 		m.mu.Lock()
 		step := attempt.After(worst, targets.Entry{}, m.rng)
 		m.mu.Unlock()
 		if step.Action == client.Finish {
 			r.Event.Outcome, r.Event.Code = step.Outcome, step.Code
-			if step.Outcome == targets.Done {
-				r.count(f.topology.Documents)
-			}
 			return
-		}
-		if step.Action == client.Refresh {
-			_ = f.pullAll(ctx, m, targets.CauseMismatch) // the retry shows whether it helped
 		}
 		if !sleep(ctx, step.Wait) {
 			r.end(ctx, worst.Outcome, worst.Code)
 			return
 		}
+		if step.Action == client.Refresh {
+			_ = f.pullAll(ctx, m, targets.CauseMismatch) // the next answers show whether it helped
+		}
+		m.mu.Lock()
+		op.Epochs, _ = m.cache.Epochs(f.base.Now(), f.topology.Objects)
+		m.mu.Unlock()
 	}
 }
 
-// scanEpochs returns the client's epochs of all objects. A cold or partial
-// cache is filled first.
-func (f *Fleet) scanEpochs(ctx context.Context, m *member) map[targets.Object]targets.Epoch {
-	held := func() map[targets.Object]targets.Epoch {
+// scanEpochs returns the client's epochs of all objects. A cold, partial or
+// expired cache is filled first. Without the control plane the last known ones
+// are good enough, but not to know some at all: the nodes would not check
+// those.
+func (f *Fleet) scanEpochs(ctx context.Context, m *member) (epochs map[targets.Object]targets.Epoch, known bool) {
+	held := func() (map[targets.Object]targets.Epoch, targets.CacheResult) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		return m.cache.Epochs()
+		return m.cache.Epochs(f.base.Now(), f.topology.Objects)
 	}
-	epochs := held()
-	if epochs != nil && len(epochs) < len(f.topology.Objects) {
-		_ = f.pullAll(ctx, m, targets.CauseCold) // nodes refuse what is still missing
-		epochs = held()
+	epochs, result := held()
+	cause := targets.CauseCold
+	switch result {
+	case targets.CacheNone, targets.CacheHit:
+		return epochs, true
+	case targets.CacheExpired:
+		cause = targets.CauseTTL
 	}
-	return epochs
+	err := f.pullAll(ctx, m, cause)
+	epochs, _ = held()
+	return epochs, err == nil || result == targets.CacheExpired
 }
 
 // ask scans one node of every shard.
-func (f *Fleet) ask(ctx context.Context, m *member, epochs map[targets.Object]targets.Epoch) []targets.Reply {
+func (f *Fleet) ask(ctx context.Context, m *member, op targets.Op) []targets.Reply {
 	replies := make([]targets.Reply, len(f.shards))
 	var all sync.WaitGroup
 	for i, shard := range f.shards {
-		node := f.nodeOf(m, shard, targets.VerbScan)
-		all.Go(func() {
-			replies[i] = f.target.Do(ctx, targets.Op{Verb: targets.VerbScan, Node: node, Concern: f.config.Concern,
-				Epochs: maps.Clone(epochs), Client: m.name})
-		})
+		one := op
+		one.Node = f.roster.node(m, shard, targets.VerbScan)
+		all.Go(func() { replies[i] = f.target.Do(ctx, one) })
 	}
 	all.Wait()
 	return replies
 }
 
-// count finds the ids that came twice and the loaded ones that did not come.
-func (r *Result) count(loaded int) {
-	seen := make(map[string]struct{}, len(r.Documents))
-	e := &r.Event
-	e.Documents = len(r.Documents)
-	e.Missing = loaded
-	for _, d := range r.Documents {
-		if _, twice := seen[d.ID]; twice {
-			e.Duplicates++
-			continue
+// gather notes the answers of all shards, and returns the one that decides
+// what follows: done only if all are.
+func (r *Result) gather(replies []targets.Reply) targets.Reply {
+	worst := targets.Reply{Outcome: targets.Done}
+	r.Documents = nil
+	r.Event.HopCount += len(replies)
+	for _, reply := range replies {
+		if reply.Outcome == targets.Refused {
+			r.Refusals = append(r.Refusals, reply.Code)
 		}
-		seen[d.ID] = struct{}{}
-		if isLoaded(d.ID, loaded) {
-			e.Missing--
+		hint := max(worst.RetryAfter, reply.RetryAfter)
+		if gravity(reply) > gravity(worst) {
+			worst = reply
+		}
+		worst.RetryAfter = hint
+	}
+	r.Event.Node, r.Event.Shard = worst.Node, worst.Shard // none if all is well
+	if worst.Outcome == targets.Done {
+		for _, reply := range replies {
+			r.Documents = append(r.Documents, reply.Documents...)
 		}
 	}
+	return worst
 }
 
-// isLoaded reports whether id is one of item-0 … item-(n-1).
-func isLoaded(id string, n int) bool {
-	text, ok := strings.CutPrefix(id, "item-")
-	if !ok {
-		return false
+// gravity orders replies by what they ask of a scan: nothing, to wait, to
+// pull, or to give up.
+func gravity(r targets.Reply) int {
+	switch {
+	case r.Outcome == targets.Done:
+		return 0
+	case r.Outcome == targets.Unknown:
+		return 3
+	case r.Code == targets.CodeStaleEpoch, r.Code == targets.CodeNotOwner:
+		return 2
 	}
-	i, err := strconv.Atoi(text)
-	return err == nil && i >= 0 && i < n && strconv.Itoa(i) == text
+	return 1
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"sync"
 	"time"
 
@@ -147,7 +148,7 @@ func (c *client) connect(call sobek.FunctionCall) sobek.Value {
 		c.vu.throw("client.connect: connections cannot be opened in init code")
 	}
 	address := call.Argument(0).String()
-	if _, _, err := net.SplitHostPort(address); err != nil {
+	if !isHostPort(address) {
 		c.vu.throw("client.connect: %q: want host:port", address)
 	}
 	p, err := readConnectParams(call.Argument(1))
@@ -169,6 +170,14 @@ func (c *client) connect(call sobek.FunctionCall) sobek.Value {
 		c.vu.throw("client.connect: %s: %w", address, err)
 	}
 	return c.vu.host.Runtime().ToValue(true)
+}
+
+func isHostPort(address string) bool {
+	_, port, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	return err == nil
 }
 
 func (c *client) reflect(ctx context.Context) error {

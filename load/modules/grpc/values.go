@@ -52,10 +52,10 @@ func (c *client) value(m proto.Message) (sobek.Value, error) {
 func (c *client) failure(s *status.Status) (sobek.Value, error) {
 	rt := c.vu.host.Runtime()
 	details := rt.NewArray()
-	for i, any := range s.Proto().GetDetails() {
-		detail, err := c.value(any)
+	for i, packed := range s.Proto().GetDetails() {
+		detail, err := c.value(packed)
 		if err != nil { // of a type that is not loaded: as it came
-			detail = rt.ToValue(map[string]any{"@type": any.GetTypeUrl(), "value": rt.NewArrayBuffer(any.GetValue())})
+			detail = rt.ToValue(map[string]any{"@type": packed.GetTypeUrl(), "value": rt.NewArrayBuffer(packed.GetValue())})
 		}
 		// setting plain properties of fresh objects cannot fail
 		_ = details.Set(fmt.Sprint(i), detail)
