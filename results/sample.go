@@ -149,6 +149,14 @@ func (t *Tags) With(key, value string) *Tags {
 	return t.reg.Tags(m)
 }
 
+// WithAll returns the set with all of these tags added or replaced. The
+// receiver must not be nil.
+func (t *Tags) WithAll(more map[string]string) *Tags {
+	m := maps.Clone(t.m)
+	maps.Copy(m, more)
+	return t.reg.Tags(m)
+}
+
 // Get returns the value of a tag.
 func (t *Tags) Get(key string) (string, bool) {
 	if t == nil {

@@ -79,8 +79,10 @@ func benchmarkScript(b *testing.B, per int, body string) {
 	b.ReportMetric(float64(time.Since(start))/float64(b.N), "ns/read")
 }
 
-func BenchmarkRead(b *testing.B)         { benchmarkScript(b, 1, `fleet.read('item-1');`) }
-func BenchmarkReadAndLook(b *testing.B)  { benchmarkScript(b, 1, `const r = fleet.read('item-1'); if (!r.ok || r.epochLag > 0) throw r.code;`) }
+func BenchmarkRead(b *testing.B) { benchmarkScript(b, 1, `fleet.read('item-1');`) }
+func BenchmarkReadAndLook(b *testing.B) {
+	benchmarkScript(b, 1, `const r = fleet.read('item-1'); if (!r.ok || r.epochLag > 0) throw r.code;`)
+}
 func BenchmarkReadMany1000(b *testing.B) { benchmarkScript(b, 1000, `fleet.readMany(keys);`) }
 func BenchmarkReadManyAndLook(b *testing.B) {
 	benchmarkScript(b, 1000, `let n = 0; for (const r of fleet.readMany(keys)) if (r.ok) n++; if (n !== 1000) throw n;`)

@@ -9,17 +9,18 @@ import (
 	"github.com/metachaos/metachaos/xk6-metacache/fleet"
 )
 
-// meters are the metrics of the module. Durations are in milliseconds.
+// meters are the metrics of the module, as one VU records them. Durations are
+// in milliseconds.
 type meters struct {
-	meter script.Meter
+	tagger tagger
 
 	ops, refusals, redirects, loops, duplicates, missing *results.Metric // counters
 	opDuration, epochLag, hops                           *results.Metric // trends
 	cacheHits                                            *results.Metric // rate
 }
 
-func newMeters(m script.Meter) (*meters, error) {
-	out := &meters{meter: m}
+func newMeters(h script.Host) (*meters, error) {
+	out := &meters{tagger: newTagger(h)}
 	for _, d := range []struct {
 		to       **results.Metric
 		name     string
@@ -37,7 +38,7 @@ func newMeters(m script.Meter) (*meters, error) {
 		{&out.hops, "metacache_hops", results.Trend, results.ContainsDefault},
 		{&out.cacheHits, "metacache_cache_hits", results.Rate, results.ContainsDefault},
 	} {
-		metric, err := m.Metric(d.name, d.kind, d.contains)
+		metric, err := h.Meter().Metric(d.name, d.kind, d.contains)
 		if err != nil {
 			return nil, err
 		}
@@ -47,37 +48,26 @@ func newMeters(m script.Meter) (*meters, error) {
 }
 
 // record adds the samples of one operation.
-func (m *meters) record(r fleet.Result) {
-	e := r.Event
-	tags := map[string]string{"op": string(e.Verb), "outcome": string(e.Outcome)}
-	if e.Object.Kind != "" {
-		tags["kind"] = string(e.Object.Kind)
-	}
-	if e.Node != "" {
-		tags["node"] = string(e.Node)
-	}
-	if e.Shard != "" {
-		tags["shard"] = e.Shard
-	}
-	if e.Code != "" {
-		tags["cause"] = string(e.Code)
-	}
-	m.meter.Record(m.ops, 1, tags)
-	m.meter.Record(m.opDuration, float64(e.End-e.Start)/float64(time.Millisecond), tags)
-	m.meter.Record(m.hops, float64(e.HopCount), tags)
-	op := map[string]string{"op": string(e.Verb)}
+func (m *meters) record(r *fleet.Result) {
+	e := &r.Event
+	all := m.tagger.of(labels{op: string(e.Verb), outcome: string(e.Outcome), kind: string(e.Object.Kind),
+		node: string(e.Node), shard: e.Shard, cause: string(e.Code)})
+	m.tagger.record(m.ops, 1, all)
+	m.tagger.record(m.opDuration, milliseconds(e), all)
+	m.tagger.record(m.hops, float64(e.HopCount), all)
+	op := m.tagger.of(labels{op: string(e.Verb)})
 	if e.Cache != targets.CacheNone {
 		hit := 0.0
 		if e.Cache == targets.CacheHit {
 			hit = 1
 		}
-		m.meter.Record(m.cacheHits, hit, op)
+		m.tagger.record(m.cacheHits, hit, op)
 	}
 	if e.Outcome == targets.Done && e.Verb != targets.EventScan {
-		m.meter.Record(m.epochLag, float64(r.EpochLag), op)
+		m.tagger.record(m.epochLag, float64(r.EpochLag), op)
 	}
 	for _, code := range r.Refusals {
-		m.meter.Record(m.refusals, 1, map[string]string{"op": string(e.Verb), "cause": string(code)})
+		m.tagger.record(m.refusals, 1, m.tagger.of(labels{op: string(e.Verb), cause: string(code)}))
 	}
 	m.count(m.redirects, r.Redirects, op)
 	if r.Loop {
@@ -90,8 +80,12 @@ func (m *meters) record(r fleet.Result) {
 }
 
 // count adds to a counter; a zero is no sample.
-func (m *meters) count(metric *results.Metric, n int, tags map[string]string) {
+func (m *meters) count(metric *results.Metric, n int, t tags) {
 	if n > 0 {
-		m.meter.Record(metric, float64(n), tags)
+		m.tagger.record(metric, float64(n), t)
 	}
+}
+
+func milliseconds(e *targets.Event) float64 {
+	return float64(e.End-e.Start) / float64(time.Millisecond)
 }

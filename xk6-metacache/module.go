@@ -38,46 +38,50 @@ type Module struct {
 // sharedFleet starts on first use, so that a script which is only inspected
 // starts nothing.
 type sharedFleet struct {
+	index   int
 	options options
-	once    sync.Once
-	fleet   *fleet.Fleet
-	err     error
+
+	mu    sync.Mutex // held while it starts
+	fleet *fleet.Fleet
+	err   error // why it cannot start, or no longer
 }
 
 var _ script.Module = (*Module)(nil)
 
+// errOver is what becomes of a fleet that is used after the run.
+var errOver = errors.New("the run is over: a fleet can be used in setup, iterations and teardown")
+
 // New returns the module. Close it when the run is over.
 func New(env Env) *Module { return &Module{env: env} }
 
-// Close ends all fleets.
+// Close ends all fleets. One that was never used stays unused.
 func (m *Module) Close() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	var errs []error
-	for _, s := range m.fleets {
-		s.once.Do(func() {}) // a fleet that was never used stays unused
+	for _, s := range m.declared() {
+		s.mu.Lock()
 		if s.fleet != nil {
 			errs = append(errs, s.fleet.Close())
 		}
+		s.fleet, s.err = nil, errOver
+		s.mu.Unlock()
 	}
 	return errors.Join(errs...)
 }
 
 // Fleets returns how many fleets the script's init code has made.
-func (m *Module) Fleets() int {
+func (m *Module) Fleets() int { return len(m.declared()) }
+
+func (m *Module) declared() []*sharedFleet {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return len(m.fleets)
+	return m.fleets
 }
 
 // Start starts all fleets that the first init of the script made, so that
 // their caches are warm before the load begins.
 func (m *Module) Start(ctx context.Context) error {
-	m.mu.Lock()
-	fleets := m.fleets
-	m.mu.Unlock()
-	for i := range fleets {
-		if _, err := m.started(ctx, i); err != nil {
+	for _, s := range m.declared() {
+		if _, err := m.started(ctx, s); err != nil {
 			return err
 		}
 	}
@@ -86,65 +90,76 @@ func (m *Module) Start(ctx context.Context) error {
 
 // Exports implements [script.Module].
 func (m *Module) Exports(h script.Host) script.Exports {
-	made := 0
-	meters, err := newMeters(h.Meter())
+	rt := h.Runtime()
+	meters, err := newMeters(h)
 	if err != nil {
-		panic(h.Runtime().NewGoError(err))
+		panic(rt.NewGoError(err))
 	}
-	construct := func(call sobek.ConstructorCall) *sobek.Object {
-		rt := h.Runtime()
+	made := 0
+	var class *sobek.Object
+	class = rt.ToValue(func(call sobek.ConstructorCall) *sobek.Object {
+		if !rt.InstanceOf(call.This, class) { // metacache.Fleet() would become the module itself
+			panic(rt.NewTypeError("Fleet is a class: want new Fleet(options)"))
+		}
 		if !h.InInit() {
 			panic(rt.NewTypeError("new Fleet() works in init code only: make the fleet at the top of the script"))
 		}
-		opts, err := parseOptions(rt, call.Argument(0))
+		opts, err := parseOptions(call.Argument(0))
 		if err != nil {
 			panic(rt.NewTypeError("new Fleet(): " + err.Error()))
 		}
-		index := made
-		made++
-		if err := m.declare(index, opts); err != nil {
+		shared, err := m.declare(made, opts)
+		if err != nil {
 			panic(rt.NewTypeError("new Fleet(): " + err.Error()))
 		}
-		return (&handle{host: h, module: m, index: index, meters: meters}).object()
-	}
-	exports := h.Runtime().NewObject()
-	// Set on a plain new object cannot fail.
-	_ = exports.Set("Fleet", construct)
-	return script.Exports{Default: exports, Named: map[string]any{"Fleet": exports.Get("Fleet")}}
+		made++
+		return (&handle{host: h, module: m, shared: shared, meters: meters}).install(call.This)
+	}).ToObject(rt)
+	exports := rt.NewObject()
+	// On plain new objects these cannot fail.
+	_ = class.DefineDataProperty("name", rt.ToValue("Fleet"), sobek.FLAG_FALSE, sobek.FLAG_FALSE, sobek.FLAG_TRUE)
+	_ = exports.Set("Fleet", class)
+	return script.Exports{Default: exports, Named: map[string]any{"Fleet": class}}
 }
 
 // declare notes the options of the nth fleet. Every VU must make the same.
-func (m *Module) declare(index int, opts options) error {
+func (m *Module) declare(index int, opts options) (*sharedFleet, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if index < len(m.fleets) {
 		if m.fleets[index].options != opts {
-			return fmt.Errorf("VUs make fleet %d with different options; the options of a fleet must not depend on the VU", index+1)
+			return nil, fmt.Errorf("VUs make fleet %d with different options; the options of a fleet must not depend on the VU", index+1)
 		}
-		return nil
+		return m.fleets[index], nil
 	}
-	m.fleets = append(m.fleets, &sharedFleet{options: opts})
-	return nil
+	s := &sharedFleet{index: index, options: opts}
+	m.fleets = append(m.fleets, s)
+	return s, nil
 }
 
-// started returns the nth fleet and starts it on first use.
-func (m *Module) started(ctx context.Context, index int) (*fleet.Fleet, error) {
-	m.mu.Lock()
-	s := m.fleets[index]
-	m.mu.Unlock()
-	s.once.Do(func() {
-		target, err := m.env.Target(ctx)
-		if err != nil {
-			s.err = err
-			return
-		}
-		config := s.options.config()
-		config.Seed = m.env.Seed + uint64(index)
-		config.Name = "f" + strconv.Itoa(index+1)
-		s.fleet, s.err = fleet.New(ctx, target, m.env.Base, m.env.Events, config)
-	})
-	if s.fleet == nil && s.err == nil {
-		return nil, errors.New("the run is over")
+// started returns a fleet and starts it on first use. That a start was cut
+// short by the end of ctx is not kept: it says nothing of the next.
+func (m *Module) started(ctx context.Context, s *sharedFleet) (*fleet.Fleet, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fleet != nil || s.err != nil {
+		return s.fleet, s.err
 	}
-	return s.fleet, s.err
+	f, err := m.start(ctx, s)
+	if err != nil && ctx.Err() != nil {
+		return nil, err
+	}
+	s.fleet, s.err = f, err
+	return f, err
+}
+
+func (m *Module) start(ctx context.Context, s *sharedFleet) (*fleet.Fleet, error) {
+	target, err := m.env.Target(ctx)
+	if err != nil {
+		return nil, err
+	}
+	config := s.options.config()
+	config.Seed = m.env.Seed + uint64(s.index)
+	config.Name = "f" + strconv.Itoa(s.index+1)
+	return fleet.New(ctx, target, m.env.Base, m.env.Events, config)
 }

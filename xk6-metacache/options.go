@@ -1,14 +1,17 @@
 package metacache
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/grafana/sobek"
 
 	"github.com/metachaos/metachaos/internal/suggest"
+	"github.com/metachaos/metachaos/load/script"
 	"github.com/metachaos/metachaos/targets"
 	"github.com/metachaos/metachaos/xk6-metacache/client"
 	"github.com/metachaos/metachaos/xk6-metacache/fleet"
@@ -40,14 +43,15 @@ func (o options) config() fleet.Config {
 }
 
 // protections are the shorthands for the whole policy.
-func protections(name string) (client.Policy, error) {
-	switch name {
+func protections(v sobek.Value) (client.Policy, error) {
+	all := client.Recommended()
+	switch v.Export() {
 	case "recommended":
-		return client.Recommended(), nil
+		return all, nil
 	case "none":
-		return client.Policy{TTL: client.Recommended().TTL, MaxAttempts: client.Recommended().MaxAttempts, MaxRedirects: -1}, nil
+		return client.Policy{TTL: all.TTL, MaxAttempts: all.MaxAttempts, MaxRedirects: -1}, nil
 	}
-	return client.Policy{}, fmt.Errorf("protections is %q, want none or recommended", name)
+	return all, fmt.Errorf("protections: got %s, want 'none' or 'recommended'", show(v))
 }
 
 // setters read one option each; v is never undefined or null.
@@ -76,30 +80,32 @@ var setters = map[string]func(o *options, v sobek.Value) error{
 }
 
 // parseOptions reads the argument of new Fleet(). The shorthand "protections"
-// is applied first, wherever it stands, and single switches change it.
-func parseOptions(rt *sobek.Runtime, v sobek.Value) (options, error) {
+// is applied first, wherever it stands, and single switches change it. What is
+// undefined or null keeps its default.
+func parseOptions(v sobek.Value) (options, error) {
 	o := defaultOptions()
-	if sobek.IsUndefined(v) || sobek.IsNull(v) {
+	if absent(v) {
 		return o, nil
 	}
 	object, ok := v.(*sobek.Object)
 	if !ok {
-		return o, fmt.Errorf("the options are %q, want an object such as { clients: 100, ttl: '60s' }", v.String())
+		return o, fmt.Errorf("the options are %s, want an object such as { clients: 100, ttl: '60s' }", show(v))
 	}
-	if p := object.Get("protections"); p != nil && !sobek.IsUndefined(p) {
+	if p := object.Get("protections"); !absent(p) {
 		var err error
-		if o.policy, err = protections(p.String()); err != nil {
+		if o.policy, err = protections(p); err != nil {
 			return o, err
 		}
 	}
 	for _, key := range object.Keys() {
-		value := object.Get(key)
-		if key == "protections" || sobek.IsUndefined(value) || sobek.IsNull(value) {
-			continue
-		}
 		set, ok := setters[key]
-		if !ok {
-			return o, fmt.Errorf("unknown option %q (%s)", key, suggest.Name(key, slices.Sorted(maps.Keys(setters))))
+		if !ok && key != "protections" {
+			known := slices.Sorted(maps.Keys(setters))
+			return o, fmt.Errorf("unknown option %q (%s)", key, suggest.Name(key, append(known, "protections")))
+		}
+		value := object.Get(key)
+		if !ok || absent(value) {
+			continue
 		}
 		if err := set(&o, value); err != nil {
 			return o, fmt.Errorf("%s: %w", key, err)
@@ -108,10 +114,25 @@ func parseOptions(rt *sobek.Runtime, v sobek.Value) (options, error) {
 	return o, o.config().Validate()
 }
 
+func absent(v sobek.Value) bool { return v == nil || sobek.IsUndefined(v) || sobek.IsNull(v) }
+
+// show writes a value in an error message so that its type can be told.
+func show(v sobek.Value) string {
+	switch v := v.(type) {
+	case nil:
+		return "undefined"
+	case sobek.String:
+		return strconv.Quote(v.String())
+	case *sobek.Object:
+		return "an object of class " + v.ClassName()
+	}
+	return v.String()
+}
+
 func toInt(v sobek.Value, to *int) error {
 	n, ok := v.Export().(int64)
 	if !ok {
-		return fmt.Errorf("got %s, want a whole number", v)
+		return fmt.Errorf("got %s, want a whole number", show(v))
 	}
 	*to = int(n)
 	return nil
@@ -124,7 +145,7 @@ func toFloat(v sobek.Value, to *float64) error {
 	case float64:
 		*to = n
 	default:
-		return fmt.Errorf("got %s, want a number", v)
+		return fmt.Errorf("got %s, want a number", show(v))
 	}
 	return nil
 }
@@ -132,7 +153,7 @@ func toFloat(v sobek.Value, to *float64) error {
 func toBool(v sobek.Value, to *bool) error {
 	b, ok := v.Export().(bool)
 	if !ok {
-		return fmt.Errorf("got %s, want true or false", v)
+		return fmt.Errorf("got %s, want true or false", show(v))
 	}
 	*to = b
 	return nil
@@ -141,7 +162,7 @@ func toBool(v sobek.Value, to *bool) error {
 func toText[T ~string](v sobek.Value, to *T) error {
 	s, ok := v.Export().(string)
 	if !ok {
-		return fmt.Errorf("got %s, want a text", v)
+		return fmt.Errorf("got %s, want a text", show(v))
 	}
 	*to = T(s)
 	return nil
@@ -149,19 +170,19 @@ func toText[T ~string](v sobek.Value, to *T) error {
 
 // toDuration reads a text such as '60s', or a number of milliseconds.
 func toDuration(v sobek.Value, to *time.Duration) error {
+	var d time.Duration
+	var err error
 	switch n := v.Export().(type) {
-	case int64:
-		*to = time.Duration(n) * time.Millisecond
-		return nil
-	case float64:
-		*to = time.Duration(n * float64(time.Millisecond))
-		return nil
+	case int64, float64:
+		d, err = script.ParseDuration(v.String())
 	case string:
-		d, err := time.ParseDuration(n)
-		if err == nil {
-			*to = d
-			return nil
-		}
+		d, err = script.ParseDuration(n)
+	default:
+		err = errors.New("no text and no number")
 	}
-	return fmt.Errorf("got %q, want a duration such as '60s' or a number of milliseconds", v.String())
+	if err != nil {
+		return fmt.Errorf("got %s, want a duration such as '60s' or a number of milliseconds", show(v))
+	}
+	*to = d
+	return nil
 }

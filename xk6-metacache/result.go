@@ -2,7 +2,6 @@ package metacache
 
 import (
 	"slices"
-	"time"
 
 	"github.com/grafana/sobek"
 
@@ -14,11 +13,12 @@ import (
 // read: most scripts read two of them.
 type result struct {
 	rt *sobek.Runtime
-	r  fleet.Result
+	r  *fleet.Result
 }
 
 var _ sobek.DynamicObject = (*result)(nil)
 
+// resultKeys are the fields, in the order in which they are listed.
 var resultKeys = []string{
 	"ok", "outcome", "code", "epochSent", "epochServed", "epochLag", "owner", "node", "shard", "hops", "redirects", "loop", "cache",
 	"documents", "duplicates", "missing", "value", "version", "duration",
@@ -69,14 +69,14 @@ func (o *result) field(key string) (any, bool) {
 	case "missing":
 		return e.Missing, true
 	case "value":
-		if len(o.r.Documents) != 1 {
+		if e.Verb != targets.EventRead || len(o.r.Documents) != 1 {
 			return nil, true
 		}
 		return string(o.r.Documents[0].Value), true
 	case "version":
 		return int64(e.Version), true
 	case "duration":
-		return float64(e.End-e.Start) / float64(time.Millisecond), true
+		return milliseconds(e), true
 	}
 	return nil, false
 }

@@ -10,6 +10,12 @@ import (
 	"github.com/metachaos/metachaos/chaos"
 	"github.com/metachaos/metachaos/chaos/faults"
 	"github.com/metachaos/metachaos/internal/experiment"
+	k6grpc "github.com/metachaos/metachaos/load/modules/grpc"
+	k6html "github.com/metachaos/metachaos/load/modules/html"
+	k6http "github.com/metachaos/metachaos/load/modules/http"
+	k6secrets "github.com/metachaos/metachaos/load/modules/secrets"
+	k6ws "github.com/metachaos/metachaos/load/modules/ws"
+	"github.com/metachaos/metachaos/load/script"
 	"github.com/metachaos/metachaos/targets"
 	"github.com/metachaos/metachaos/targets/reference"
 )
@@ -17,6 +23,19 @@ import (
 // builtinFaults is the bill of materials of faults and actions, bound to a
 // target, or to none for describing and recovering them.
 func builtinFaults(t targets.Target) map[string]chaos.Fault { return faults.All(t, faults.Options{}) }
+
+// builtinModules is the bill of materials of what scripts can import beside
+// k6's core modules.
+func builtinModules(secrets *k6secrets.Sources) map[string]script.Module {
+	return map[string]script.Module{
+		"k6/http":       k6http.New(),
+		"k6/html":       k6html.New(),
+		"k6/ws":         k6ws.Blocking(),
+		"k6/websockets": k6ws.Browser(),
+		"k6/net/grpc":   k6grpc.New(),
+		"k6/secrets":    secrets.Module(),
+	}
+}
 
 // builtinKinds is the bill of materials of targets. Complaints of the
 // processes that a target starts go to log.

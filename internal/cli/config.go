@@ -18,18 +18,18 @@ import (
 
 // experimentConfig turns a plan or script and the flags into what an
 // experiment needs.
-func (a *app) experimentConfig(name string, f runFlags, k6 k6options.Resolved, loggers *k6options.Loggers) (experiment.Config, error) {
+func (a *app) experimentConfig(name string, f runFlags, k6 *session) (experiment.Config, error) {
 	if !isScript(name) {
 		k6.DropLoad()
 	}
-	c := experiment.Config{Version: readVersion().Version, Logger: loggers.Log, Console: loggers.Console,
+	c := experiment.Config{Version: readVersion().Version, Logger: k6.Loggers.Log, Console: k6.Console, Modules: builtinModules(k6.secrets),
 		Overrides: k6.Overrides, AllowRemote: k6.AllowRemote, BaseMode: k6.BaseMode, Kinds: builtinKinds(a.Err), Faults: builtinFaults}
 	var err error
 	if c.Journal, err = openJournal(); err != nil {
 		return c, err
 	}
 	if isScript(name) {
-		err = a.scriptConfig(&c, name, k6)
+		err = a.scriptConfig(&c, name, k6.Resolved)
 	} else {
 		err = planConfig(&c, name, f)
 	}

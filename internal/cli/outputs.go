@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/metachaos/metachaos/internal/experiment"
-	"github.com/metachaos/metachaos/internal/k6options"
 	"github.com/metachaos/metachaos/load/script"
 	"github.com/metachaos/metachaos/results/analysis"
 	"github.com/metachaos/metachaos/results/output"
@@ -26,10 +25,10 @@ const outputLimit = 30 * time.Second
 type outputs []output.Output
 
 // openOutputs checks what --out asks for. Nothing is touched before start.
-func (a *app) openOutputs(k k6options.Resolved, loggers *k6options.Loggers) (outputs, error) {
+func (a *app) openOutputs(k *session) (outputs, error) {
 	var all outputs
 	for _, spec := range k.Outputs {
-		o, err := output.Open(spec, output.Env{Lookup: k.Lookup, Stdout: a.Out, Logger: loggers.Log, Version: readVersion().Version})
+		o, err := output.Open(spec, output.Env{Lookup: k.Lookup, Stdout: a.Out, Logger: k.Loggers.Log, Version: readVersion().Version})
 		if err != nil {
 			return nil, err
 		}

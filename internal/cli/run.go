@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -57,23 +56,16 @@ func (a *app) run(ctx context.Context, name string, f runFlags) error {
 	ctx, stopSignals := a.untilSignal(ctx)
 	defer stopSignals()
 	defer removeEmptyState()
-	k6, err := f.k6.Resolve(os.Environ(), os.ReadFile)
+	k6, err := a.openSession(f.k6)
 	if err != nil {
 		return err
 	}
-	loggers, err := k6.Log.Open(k6options.Streams{Stdout: a.Out, Stderr: a.Err, Append: appendFile}, nil)
+	defer a.close(k6)
+	outs, err := a.openOutputs(k6)
 	if err != nil {
 		return err
 	}
-	defer loggers.Close()
-	for _, w := range k6.Warnings {
-		loggers.Log.Warn(w)
-	}
-	outs, err := a.openOutputs(k6, loggers)
-	if err != nil {
-		return err
-	}
-	config, err := a.experimentConfig(name, f, k6, loggers)
+	config, err := a.experimentConfig(name, f, k6)
 	if err != nil {
 		return err
 	}
@@ -100,7 +92,7 @@ func (a *app) run(ctx context.Context, name string, f runFlags) error {
 	outcome, err := e.Run(ctx)
 	p.stop()
 	if err := outs.stop(ctx); err != nil {
-		loggers.Log.Error(err.Error())
+		k6.Loggers.Log.Error(err.Error())
 	}
 	if err != nil && !outcome.Recorded {
 		return err
@@ -109,7 +101,7 @@ func (a *app) run(ctx context.Context, name string, f runFlags) error {
 }
 
 // conclude prints the summary and the verdict, and picks the exit code.
-func (a *app) conclude(ctx context.Context, e *experiment.Experiment, o experiment.Outcome, f runFlags, k6 k6options.Resolved, parts *report.Parts) error {
+func (a *app) conclude(ctx context.Context, e *experiment.Experiment, o experiment.Outcome, f runFlags, k6 *session, parts *report.Parts) error {
 	if err := a.printSummary(ctx, e, o, f, k6, parts); err != nil {
 		return err
 	}
@@ -151,7 +143,7 @@ func (a *app) exitOf(o experiment.Outcome, code int) error {
 
 // printSummary prints k6's end-of-test summary, or what the script's
 // handleSummary makes of it.
-func (a *app) printSummary(ctx context.Context, e *experiment.Experiment, o experiment.Outcome, f runFlags, k6 k6options.Resolved, parts *report.Parts) error {
+func (a *app) printSummary(ctx context.Context, e *experiment.Experiment, o experiment.Outcome, f runFlags, k6 *session, parts *report.Parts) error {
 	style := report.SummaryStyle{Mode: report.SummaryMode(k6.SummaryMode), TimeUnit: summaryTimeUnit(e.Options())}
 	if style.Mode == report.SummaryDisabled {
 		return nil
@@ -168,7 +160,7 @@ func (a *app) printSummary(ctx context.Context, e *experiment.Experiment, o expe
 		style.Colour = wantsColor(out) && !k6.NoColor
 		err = style.Write(out, o.Summary, parts.Summary(o.Summary.Elapsed, e.TrendStats()...))
 	} else {
-		err = a.writeSummaryFiles(files, out)
+		a.writeSummaryFiles(files, out)
 	}
 	if err == nil && k6.SummaryExport != "" {
 		err = exportSummary(k6.SummaryExport, o.Summary)
@@ -177,7 +169,7 @@ func (a *app) printSummary(ctx context.Context, e *experiment.Experiment, o expe
 }
 
 // summaryParts has the parts of the run measured apart, for the full summary.
-func summaryParts(e *experiment.Experiment, k6 k6options.Resolved) *report.Parts {
+func summaryParts(e *experiment.Experiment, k6 *session) *report.Parts {
 	parts := report.NewParts(e.Registry())
 	if k6.SummaryMode == string(report.SummaryFull) {
 		e.AddRecorder(parts)

@@ -12,7 +12,7 @@ import (
 
 // writeSummaryFiles writes what handleSummary returned. A file that cannot be
 // written is told, and the others are written all the same, as in k6.
-func (a *app) writeSummaryFiles(files map[string][]byte, stdout io.Writer) error {
+func (a *app) writeSummaryFiles(files map[string][]byte, stdout io.Writer) {
 	for _, path := range slices.Sorted(maps.Keys(files)) {
 		var err error
 		switch path {
@@ -27,5 +27,4 @@ func (a *app) writeSummaryFiles(files map[string][]byte, stdout io.Writer) error
 			fmt.Fprintf(a.Err, "metachaos: handleSummary could not write %q: %v\n", path, err)
 		}
 	}
-	return nil
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -52,16 +51,12 @@ With --schema it prints the JSON Schema of plans, for editors.`,
 
 func (a *app) validate(c *cobra.Command, name string) error {
 	f := runFlags{k6: k6options.Flags(pflag.NewFlagSet("none", pflag.ContinueOnError))}
-	k6, err := f.k6.Resolve(os.Environ(), os.ReadFile)
+	k6, err := a.openSession(f.k6)
 	if err != nil {
 		return err
 	}
-	loggers, err := k6.Log.Open(k6options.Streams{Stdout: a.Out, Stderr: a.Err, Append: appendFile}, nil)
-	if err != nil {
-		return err
-	}
-	defer loggers.Close()
-	config, err := a.experimentConfig(name, f, k6, loggers)
+	defer a.close(k6)
+	config, err := a.experimentConfig(name, f, k6)
 	if err != nil {
 		return err
 	}

@@ -37,6 +37,8 @@ type Config struct {
 	AllowRemote, BaseMode bool
 	Seed                  uint64 // never 0
 	Version               string
+	// Modules that scripts can import beside k6's core and k6/x/metacache.
+	Modules map[string]script.Module
 	// Kinds of targets and faults that are built in.
 	Kinds  map[string]Kind
 	Faults func(targets.Target) map[string]chaos.Fault

@@ -3,6 +3,7 @@ package experiment
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/metachaos/metachaos/load/script"
@@ -17,8 +18,13 @@ import (
 // thresholds.
 func (e *Experiment) loadScript(ctx context.Context) error {
 	c := e.config
+	modules := maps.Clone(c.Modules)
+	if modules == nil {
+		modules = map[string]script.Module{}
+	}
+	modules[metacache.ImportPath] = e.module
 	program, err := script.Load(ctx, c.Script, script.Config{
-		Modules:   map[string]script.Module{metacache.ImportPath: e.module},
+		Modules:   modules,
 		Registry:  e.registry,
 		Logger:    c.Logger,
 		Env:       c.Env,

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -77,6 +78,9 @@ type Execution struct {
 	setupData    json.RawMessage
 	cancel       context.CancelCauseFunc // ends the scenarios
 
+	mu  sync.Mutex
+	vms []*vm // of all VUs
+
 	phase   atomic.Value // Phase
 	ready   atomic.Int64 // VUs that were made before the scenarios
 	runner  atomic.Pointer[load.Runner]
@@ -143,6 +147,7 @@ func (x *Execution) markFailed(reason string) {
 // error, which brings an exit status along: see [Error]. It is called once.
 func (x *Execution) Run(ctx context.Context) (Result, error) {
 	defer x.phase.Store(PhaseDone)
+	defer x.endVUs()
 	scenarioCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	x.cancel = cancel
@@ -169,6 +174,15 @@ func (x *Execution) Run(ctx context.Context) (Result, error) {
 		return res, teardownErr // more telling than a crossed threshold
 	}
 	return res, x.final(ctx, err)
+}
+
+// endVUs lets all VUs close what they keep open. No iteration runs any more.
+func (x *Execution) endVUs() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, v := range x.vms {
+		v.end()
+	}
 }
 
 // final picks the error of the run: what was given, or why ctx ended, or that

@@ -83,6 +83,7 @@ func Load(ctx context.Context, source Source, cfg Config) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer v.end()
 	p.loader.lock()
 	if err := p.readExports(v); err != nil {
 		return nil, err
@@ -245,6 +246,7 @@ func (p *Program) HandleSummary(ctx context.Context, data HandleSummaryData) (ma
 	limit := p.options.HandleSummaryTimeout
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errorf(ExitTimeout, "handleSummary ran for more than %v", limit))
 	defer cancel()
+	defer v.end()
 	defer v.release()
 	result, err := v.run(ctx, func() (sobek.Value, error) {
 		return v.function("handleSummary")(sobek.Undefined(), v.parseJSON(text))

@@ -3,6 +3,7 @@ package script
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/metachaos/metachaos/results"
@@ -36,6 +37,9 @@ type ProtocolHost interface {
 	// BeforeIteration has f called on the VU's goroutine before each of its
 	// iterations.
 	BeforeIteration(f func())
+	// AtEnd has f called once, when the VU will run no more: what modules keep
+	// open between iterations is closed there.
+	AtEnd(f func())
 	// AfterRun has f called on the VU's goroutine whenever the script's code
 	// has come to its end or was cut: an iteration, setup or teardown.
 	AfterRun(f func())
@@ -97,6 +101,18 @@ func (v *vm) BeforeIteration(f func()) { v.beforeIteration = append(v.beforeIter
 
 // AfterRun has f called when code of the script has come to its end.
 func (v *vm) AfterRun(f func()) { v.afterRun = append(v.afterRun, f) }
+
+// AtEnd has f called when the VU will run no more.
+func (v *vm) AtEnd(f func()) { v.atEnd = append(v.atEnd, f) }
+
+// end lets modules close what they keep open, the latest first.
+func (v *vm) end() {
+	for _, f := range slices.Backward(v.atEnd) {
+		f()
+	}
+	v.atEnd = nil
+	v.flush()
+}
 
 // Share returns what the modules of this VU keep under a key.
 func (v *vm) Share(key any, make func() any) any {

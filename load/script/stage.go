@@ -43,6 +43,7 @@ func (x *Execution) stage(ctx context.Context, name string, timeout time.Duratio
 	if err != nil {
 		return nil, err
 	}
+	defer v.end()
 	defer v.release()
 	v.groupPath = groupSeparator + name
 	v.tags = x.program.stageTags(v.groupPath)

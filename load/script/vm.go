@@ -35,6 +35,7 @@ type vm struct {
 	iterations iterationState
 
 	beforeIteration []func()
+	atEnd           []func()
 	afterRun        []func()
 	shared          map[any]any   // what modules keep for each other
 	webExports      *sobek.Object // of web.js; nil until used

@@ -29,6 +29,9 @@ func (x *Execution) NewVU(ctx context.Context, id int) (*VU, error) {
 	if err != nil {
 		return nil, fmt.Errorf("initialise VU %d: %w", id, err)
 	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.vms = append(x.vms, v)
 	return &VU{v: v, iteration: -1}, nil
 }
 

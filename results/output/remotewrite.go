@@ -2,6 +2,7 @@ package output
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -118,7 +119,7 @@ func (o *remoteWrite) pushOnce(ctx context.Context) {
 	requests, of := o.requests(time.Now())
 	for _, request := range requests {
 		if err := o.remote.send(ctx, request); err != nil {
-			if !o.failing && context.Cause(ctx) != context.Canceled { // a stop is no failure
+			if !o.failing && !errors.Is(context.Cause(ctx), context.Canceled) { // a stop is no failure
 				o.failing = true
 				o.env.Logger.Warn(fmt.Sprintf("output prometheus-rw: %v; the totals will be sent again", err))
 			}

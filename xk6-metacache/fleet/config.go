@@ -82,3 +82,9 @@ func (c Config) Validate() error {
 type Sink interface {
 	Event(targets.Event)
 }
+
+type discard struct{}
+
+var _ Sink = discard{}
+
+func (discard) Event(targets.Event) {}

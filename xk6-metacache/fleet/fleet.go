@@ -46,10 +46,14 @@ type member struct {
 }
 
 // New starts a fleet: it subscribes to pushes and warms the caches as the
-// configuration says. Close ends it. ctx bounds the start only.
+// configuration says. Close ends it. ctx bounds the start only. A nil sink is
+// told nothing.
 func New(ctx context.Context, target targets.Target, base targets.Base, sink Sink, config Config) (*Fleet, error) {
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("configure fleet: %w", err)
+	}
+	if sink == nil {
+		sink = discard{}
 	}
 	topology, err := target.Topology(ctx)
 	if err != nil {

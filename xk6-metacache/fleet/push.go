@@ -65,7 +65,6 @@ func (f *Fleet) listen(ctx context.Context, w targets.Watcher, s *stream) {
 
 // deliver hands one push to the clients of a stream.
 func (f *Fleet) deliver(ctx context.Context, s *stream, p targets.Push) {
-	s.first.Do(func() { close(s.stands) })
 	now := f.base.Now()
 	applied := 0
 	for _, m := range s.audience {
@@ -75,6 +74,7 @@ func (f *Fleet) deliver(ctx context.Context, s *stream, p targets.Push) {
 		applied += r.Applied
 		f.followUp(ctx, m, r)
 	}
+	s.first.Do(func() { close(s.stands) })
 	if p.Heartbeat {
 		return
 	}

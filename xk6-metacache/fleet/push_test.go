@@ -1,7 +1,9 @@
 package fleet_test
 
 import (
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/metachaos/metachaos/targets"
@@ -47,6 +49,25 @@ func TestPushesAreApplied(t *testing.T) {
 		}
 		if pulls := w.of(targets.EventPull, targets.CauseGap); len(pulls) > 0 {
 			t.Errorf("pulls: %+v", pulls)
+		}
+	})
+}
+
+// A push that comes while an operation waits for its next attempt counts: the
+// write goes to the new owner without being refused by the old one.
+func TestARetryHeedsPushes(t *testing.T) {
+	live(t, reference.Config{}, hearing, func(t *testing.T, w *world) {
+		w.settle()
+		key := w.keyOf("s1")
+		w.done(w.fleet.Write(t.Context(), 0, key, []byte("before")))
+		w.migrate(key, "s2", targets.StageCopied) // the object's writes are held
+		written := make(chan fleet.Result)
+		go func() { written <- w.fleet.Write(t.Context(), 0, key, []byte("during")) }()
+		synctest.Wait()
+		w.migrate(key, "s2", targets.StageHandedOver)
+		r := w.done(<-written)
+		if r.Refusals[0] != targets.CodeMigrating || slices.Contains(r.Refusals, targets.CodeStaleEpoch) || r.Event.Shard != "s2" || r.Event.Version != 3 {
+			t.Errorf("%+v", r)
 		}
 	})
 }

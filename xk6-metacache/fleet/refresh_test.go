@@ -120,7 +120,7 @@ func TestOnDemandNobodyPullsWhatNobodyReads(t *testing.T) {
 		w.rule("cliff", "ttl.synchronize", map[string]string{"in": "2s"})
 		time.Sleep(3 * ttl)
 		if pulls := w.of(targets.EventPull, ""); len(pulls) > 0 {
-			t.Errorf("pulls: %+v", pulls)
+			t.Errorf("%d pulls, the first %+v", len(pulls), pulls[0])
 		}
 		if r := w.read(0, "item-1"); r.Event.Cache != targets.CacheExpired || len(w.grants(targets.CauseTTL)) != 1 {
 			t.Errorf("the read found a %s", r.Event.Cache)
@@ -139,12 +139,12 @@ func TestBackgroundRefreshFollowsTheEntry(t *testing.T) {
 		w.rule("now", "ttl.synchronize", map[string]string{"in": "1s"}) // renewed at 51 s
 		time.Sleep(ttl * 3 / 4)
 		w.impede(down) // at 125 s
-		time.Sleep(ttl)
-		w.impede(nil) // at 225 s
+		time.Sleep(ttl + 250*time.Millisecond)
+		w.impede(nil) // at 225.25 s
 		time.Sleep(time.Second)
 		at := starts(w.of(targets.EventPull, targets.CauseTTL), began)
-		// At 51 s, then from 151 s on every half second until 225 s.
-		if len(at) != 1+149 || at[0] != 51*time.Second || at[1] != 151*time.Second || at[2] != 151500*time.Millisecond || at[149] != 225*time.Second {
+		// At 51 s, then from 151 s on every half second until it succeeds.
+		if len(at) != 1+150 || at[0] != 51*time.Second || at[1] != 151*time.Second || at[2] != 151500*time.Millisecond || at[150] != 225500*time.Millisecond {
 			t.Errorf("%d pulls: %v …", len(at), at[:min(4, len(at))])
 		}
 	})

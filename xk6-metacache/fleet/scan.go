@@ -80,7 +80,6 @@ func (f *Fleet) ask(ctx context.Context, m *member, op targets.Op) []targets.Rep
 // what follows: done only if all are.
 func (r *Result) gather(replies []targets.Reply) targets.Reply {
 	worst := targets.Reply{Outcome: targets.Done}
-	r.Documents = nil
 	r.Event.HopCount += len(replies)
 	for _, reply := range replies {
 		if reply.Outcome == targets.Refused {

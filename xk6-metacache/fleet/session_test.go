@@ -155,7 +155,12 @@ func TestOneSessionServesOneAtATime(t *testing.T) {
 		defer cancel()
 		var all sync.WaitGroup
 		for _, ctx := range []context.Context{t.Context(), brief, t.Context(), brief} {
-			all.Go(func() { f.Write(ctx, 0, "key", nil) })
+			all.Go(func() {
+				// The library's epoch, 9, says nothing of how far it was behind.
+				if r := f.Write(ctx, 0, "key", nil); r.EpochLag != 0 {
+					t.Errorf("epoch lag %d of a client that holds no epochs", r.EpochLag)
+				}
+			})
 			synctest.Wait()
 		}
 		closing := make(chan error)
@@ -179,13 +184,13 @@ func TestOneSessionServesOneAtATime(t *testing.T) {
 		if !reflect.DeepEqual(took, want) {
 			t.Errorf("operations took %v, want %v", took, want)
 		}
+		if r := f.Read(t.Context(), 0, "key"); r.Event.Outcome != targets.Refused || r.Event.Code != targets.CodeUnavailable {
+			t.Errorf("after Close: %+v", r.Event)
+		}
 		target.mu.Lock()
 		defer target.mu.Unlock()
 		if target.abused || target.closed != 1 {
 			t.Errorf("used by two at once or after its end: %v; closed %d times", target.abused, target.closed)
-		}
-		if r := f.Read(t.Context(), 0, "key"); r.Event.Outcome != targets.Refused || r.Event.Code != targets.CodeUnavailable {
-			t.Errorf("after Close: %+v", r.Event)
 		}
 	})
 }

@@ -162,8 +162,13 @@ func (c *client) connect(call sobek.FunctionCall) sobek.Value {
 	c.disconnect()
 	ctx, cancel := context.WithTimeout(c.vu.host.Context(), p.timeout)
 	defer cancel()
-	if c.conn, err = dial(ctx, address, p, options); err == nil && p.reflect {
-		err = c.reflect(metadata.NewOutgoingContext(ctx, p.reflectMetadata))
+	conn, err := dial(ctx, address, p, options)
+	if err == nil {
+		c.conn = conn
+		c.vu.connected[c] = true
+		if p.reflect {
+			err = c.reflect(metadata.NewOutgoingContext(ctx, p.reflectMetadata))
+		}
 	}
 	if err != nil {
 		c.disconnect()
@@ -303,5 +308,6 @@ func (c *client) disconnect() {
 		c.conn.Close()
 		wire.Traffic(c.vu.host, c.conn.dialer, c.vu.host.Tags())
 		c.conn = nil
+		delete(c.vu.connected, c)
 	}
 }

@@ -23,10 +23,11 @@ var _ script.Module = (*module)(nil)
 // Exports makes the exports for one VU.
 func (m *module) Exports(h script.Host) script.Exports {
 	host := h.(script.ProtocolHost) // as the engine promises
-	v := &vu{host: host, module: m, open: map[*stream]bool{},
+	v := &vu{host: host, module: m, open: map[*stream]bool{}, connected: map[*client]bool{},
 		duration: host.Builtin("grpc_req_duration"), streams: host.Builtin("grpc_streams"),
 		sent: host.Builtin("grpc_streams_msgs_sent"), received: host.Builtin("grpc_streams_msgs_received")}
 	host.BeforeIteration(v.abandonStreams)
+	host.AtEnd(v.disconnectAll)
 	named := map[string]any{"Client": v.newClient, "Stream": v.newStream,
 		"HealthcheckUnknown": "UNKNOWN", "HealthcheckServing": "SERVING",
 		"HealthcheckNotServing": "NOT_SERVING", "HealthcheckServiceUnknown": "SERVICE_UNKNOWN"}
@@ -48,9 +49,10 @@ var statusNames = [...]string{
 
 // vu is the module in one VU.
 type vu struct {
-	host   script.ProtocolHost
-	module *module
-	open   map[*stream]bool
+	host      script.ProtocolHost
+	module    *module
+	open      map[*stream]bool
+	connected map[*client]bool
 
 	duration, streams, sent, received *results.Metric
 }
@@ -95,5 +97,14 @@ func clientOf(v sobek.Value) *client {
 func (v *vu) abandonStreams() {
 	for s := range v.open {
 		s.finish()
+	}
+}
+
+// disconnectAll closes the connections that scripts left open. They may be used
+// over many iterations, and so live as long as the VU.
+func (v *vu) disconnectAll() {
+	v.abandonStreams()
+	for c := range v.connected {
+		c.disconnect()
 	}
 }

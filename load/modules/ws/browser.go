@@ -30,6 +30,7 @@ func browserExports(c *client) script.Exports {
 		_ = class.Set(name, state)
 	}
 	c.host.BeforeIteration(b.abandonAll)
+	c.host.AtEnd(b.abandonAll)
 	return script.Exports{Named: map[string]any{"WebSocket": class, "Blob": b.blob}}
 }
 

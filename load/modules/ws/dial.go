@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -95,18 +96,30 @@ type handshake struct {
 	body    string
 }
 
+// handshakeLimit bounds the opening of a connection.
+const handshakeLimit = time.Minute
+
 // writeLimit bounds writing one frame to a server that does not read.
 const writeLimit = 10 * time.Second
 
 // dial opens a connection. The tags are those of the VU when the dialling
 // started.
 func (o *dialling) dial(ctx context.Context) (*connection, handshake, error) {
-	d := websocket.Dialer{NetDialContext: o.dialer.DialContext, TLSClientConfig: o.dialer.Options.TLS(),
+	// The library does not look at ctx while it waits for the server's answer.
+	stop := func() bool { return true }
+	d := websocket.Dialer{NetDialContext: func(dialCtx context.Context, network, address string) (net.Conn, error) {
+		conn, err := o.dialer.DialContext(dialCtx, network, address)
+		if err == nil {
+			stop = context.AfterFunc(ctx, func() { conn.Close() })
+		}
+		return conn, err
+	}, TLSClientConfig: o.dialer.Options.TLS(), HandshakeTimeout: handshakeLimit,
 		Subprotocols: o.params.protocols, EnableCompression: o.params.compression}
 	if agent := o.dialer.Options.UserAgent; agent != "" && o.params.headers.Get("User-Agent") == "" {
 		o.params.headers.Set("User-Agent", agent)
 	}
 	conn, response, err := d.DialContext(ctx, o.address, o.params.headers)
+	stop()
 	var h handshake
 	if response != nil {
 		h.status, h.headers = response.StatusCode, response.Header

@@ -167,6 +167,7 @@ func TestAnIterationThatIsCutClosesItsSockets(t *testing.T) {
 		"blocking":  `ws.connect(W + '/ws', (s) => {});`,
 		"browser":   `new WebSocket(W + '/ws');`,
 		"dialling":  `new WebSocket(W + '/slow');`,
+		"waiting":   `ws.connect(W + '/slow', (s) => {});`,
 		"exception": `const s = new WebSocket(W + '/ws'); s.onopen = () => { throw new Error('in onopen'); };`,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -222,6 +223,7 @@ func TestWebSocket(t *testing.T) {
 			const events = [];
 			await new Promise((done) => { failed.onerror = (e) => events.push(typeof e.error + e.error); failed.onclose = (e) => { events.push('close'); done(); }; });
 			const stopped = new WebSocket(W + '/slow');
+			await new Promise((done) => setTimeout(done, 30)); // until it waits for an answer
 			await new Promise((done) => { stopped.onclose = done; stopped.close(); });
 			check(null, { clean: () => ownClose.code === 1000 && ownClose.wasClean, failed: () => events.length === 2 && events[0].startsWith('string') && events[1] === 'close',
 				code: () => threw(() => own.close(1001)).includes('1000'), url: () => threw(() => new WebSocket('h')).includes('ws://'),
