@@ -1,4 +1,4 @@
-//go:build k6cases && !race
+//go:build !race
 
 package k6cases
 

@@ -1,5 +1,3 @@
-//go:build k6cases
-
 package k6cases
 
 import (

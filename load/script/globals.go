@@ -45,17 +45,17 @@ func (v *vm) global(name string) any {
 	case "console":
 		return v.consoleObject()
 	case "open":
-		return native(v.open)
+		return v.open
 	case "require":
-		return native(v.requireGlobal)
+		return v.requireGlobal
 	case "global":
 		return v.rt.GlobalObject()
 	case "setTimeout":
-		return native(v.setTimeout)
+		return v.setTimeout
 	case "setInterval":
-		return native(v.setInterval)
+		return v.setInterval
 	case "clearTimeout", "clearInterval":
-		return native(v.clearTimer)
+		return v.clearTimer
 	case "TextEncoder":
 		return v.textEncoder
 	case "TextDecoder":
@@ -65,9 +65,9 @@ func (v *vm) global(name string) any {
 	case "performance":
 		return v.performanceObject()
 	case "atob":
-		return native(v.atob)
+		return v.atob
 	case "btoa":
-		return native(v.btoa)
+		return v.btoa
 	case "URL", "URLSearchParams", "structuredClone", "queueMicrotask":
 		return v.web(name)
 	}

@@ -14,8 +14,8 @@ const groupSeparator = "::"
 
 func k6Module(v *vm) Exports {
 	return Exports{Named: map[string]any{
-		"check": native(v.check), "group": native(v.group), "fail": native(v.fail),
-		"sleep": native(v.sleep), "randomSeed": native(v.randomSeed),
+		"check": v.check, "group": v.group, "fail": v.fail,
+		"sleep": v.sleep, "randomSeed": v.randomSeed,
 	}}
 }
 

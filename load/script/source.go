@@ -1,6 +1,7 @@
 package script
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -85,9 +86,8 @@ func compile(name string, code []byte, resolve sobek.HostResolveImportedModuleFu
 
 // moduleOrScriptError picks the error of the reading that went further.
 func moduleOrScriptError(module, script error) error {
-	m, ok1 := module.(parser.ErrorList)
-	s, ok2 := script.(parser.ErrorList)
-	if ok1 && ok2 && len(m) > 0 && len(s) > 0 && m[0].Position.Line < s[0].Position.Line {
+	var m, s parser.ErrorList
+	if errors.As(module, &m) && errors.As(script, &s) && len(m) > 0 && len(s) > 0 && m[0].Position.Line < s[0].Position.Line {
 		return script
 	}
 	if module != nil {

@@ -150,7 +150,7 @@ func (v *vm) run(ctx context.Context, first func() (sobek.Value, error)) (result
 		return nil, v.aborted
 	}
 	var interrupted *sobek.InterruptedError
-	if err != nil && ctx.Err() != nil && (errors.As(err, &interrupted) || err == causeOf(ctx)) {
+	if err != nil && ctx.Err() != nil && (errors.As(err, &interrupted) || errors.Is(err, causeOf(ctx))) {
 		return nil, fmt.Errorf("%w: %w", load.ErrInterrupted, causeOf(ctx))
 	}
 	if err != nil {

@@ -2,6 +2,7 @@ package script
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 
 	"github.com/grafana/sobek"
@@ -63,8 +64,8 @@ func (c webCrypto) promised(op func(sobek.FunctionCall) (any, error)) native {
 
 // errorObject makes the Error of a cryptoError, with its name.
 func (v *vm) errorObject(err error) sobek.Value {
-	failure, ok := err.(*cryptoError)
-	if !ok {
+	var failure *cryptoError
+	if !errors.As(err, &failure) {
 		return v.rt.NewGoError(err)
 	}
 	o, newErr := v.rt.New(v.rt.Get("Error"), v.rt.ToValue(failure.message))

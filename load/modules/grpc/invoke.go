@@ -148,11 +148,7 @@ func (r *rpc) end() (sobek.Value, error) {
 		_ = o.Set("message", message)
 	}
 	if r.status.Code() != codes.OK {
-		failure, err := c.failure(r.status)
-		if err != nil {
-			return nil, err
-		}
-		_ = o.Set("error", failure)
+		_ = o.Set("error", c.failure(r.status))
 	}
 	return o, nil
 }

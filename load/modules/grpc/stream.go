@@ -107,11 +107,7 @@ func (s *stream) over(cause error) error {
 	if errors.Is(cause, io.EOF) {
 		return s.emit("end")
 	}
-	failure, err := s.client.failure(status.Convert(cause))
-	if err != nil {
-		return err
-	}
-	return s.emit("error", failure)
+	return s.emit("error", s.client.failure(status.Convert(cause)))
 }
 
 // finish lets go of the stream.

@@ -49,7 +49,7 @@ func (c *client) value(m proto.Message) (sobek.Value, error) {
 }
 
 // failure is the error of a response or an event.
-func (c *client) failure(s *status.Status) (sobek.Value, error) {
+func (c *client) failure(s *status.Status) sobek.Value {
 	rt := c.vu.host.Runtime()
 	details := rt.NewArray()
 	for i, packed := range s.Proto().GetDetails() {
@@ -64,7 +64,7 @@ func (c *client) failure(s *status.Status) (sobek.Value, error) {
 	_ = o.Set("code", int(s.Code()))
 	_ = o.Set("message", s.Message())
 	_ = o.Set("details", details)
-	return o, nil
+	return o
 }
 
 // metadataObject is an object of lists of texts.

@@ -154,6 +154,14 @@ type leg struct {
 	body   *body
 }
 
+// size is that of the body.
+func (g leg) size() int {
+	if g.body == nil {
+		return 0
+	}
+	return len(g.body.wire)
+}
+
 // crosses reports whether a leg goes to another host than one before, which
 // credentials must not follow.
 func (g leg) crosses(from leg) bool {

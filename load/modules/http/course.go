@@ -1,19 +1,40 @@
 package k6http
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
+	"time"
 )
 
 // course decides where a request goes next.
 type course struct {
 	request    *request
+	deadline   time.Time
 	followed   int  // redirects
 	challenged bool // a digest challenge was answered
 	judging    int  // hops judged so far
 	exhausted  bool // one more redirect was not followed, and nobody had set how many
+}
+
+// explain returns why a request failed, if it was its time or its iteration
+// that ended.
+func (c *course) explain(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), errors.Is(err, errTimeout):
+		if !time.Now().Before(c.deadline) {
+			return errTimeout
+		}
+	}
+	return err
 }
 
 // next returns the leg after the one that was answered, if there is one.

@@ -2,6 +2,7 @@ package k6http
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -88,8 +89,8 @@ func (c *client) parse(text []byte) (sobek.Value, error) {
 // describeJSON tells where a text stops being JSON.
 func describeJSON(text []byte, err error) error {
 	var v any
-	syntax, ok := json.Unmarshal(text, &v).(*json.SyntaxError)
-	if !ok {
+	var syntax *json.SyntaxError
+	if !errors.As(json.Unmarshal(text, &v), &syntax) {
 		return fmt.Errorf("the body is no JSON: %w", err)
 	}
 	before := text[:min(int(syntax.Offset), len(text))]

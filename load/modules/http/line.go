@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"golang.org/x/net/http/httpproxy"
 	"golang.org/x/net/http2"
 
 	"github.com/metachaos/metachaos/load/script"
@@ -40,6 +41,7 @@ func (c *common) tlsFor(host string) *tls.Config { return c.securer.config(host)
 type line struct {
 	*common
 	traffic   *traffic
+	direct    *direct // nil when there is a proxy for plain HTTP
 	transport *http.Transport
 	agent     http.Header // the headers of a request that sets none
 	log       *slog.Logger
@@ -53,6 +55,9 @@ func newLine(c *common, vu int, log *slog.Logger) *line {
 	l := &line{common: c, traffic: &traffic{}, log: log, agent: http.Header{}}
 	l.agent.Set("User-Agent", c.options.UserAgent)
 	d := &dialer{common: c, from: localIP(c.options.LocalIPs, vu), traffic: l.traffic}
+	if httpproxy.FromEnvironment().HTTPProxy == "" {
+		l.direct = newDirect(d, max(1, c.options.BatchPerHost))
+	}
 	l.transport = &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
 		DialContext:         d.dial,
@@ -62,21 +67,68 @@ func newLine(c *common, vu int, log *slog.Logger) *line {
 		DisableKeepAlives:   c.options.NoConnectionReuse,
 		MaxIdleConns:        c.options.Batch,
 		MaxIdleConnsPerHost: max(1, c.options.BatchPerHost),
-		IdleConnTimeout:     90 * time.Second,
+		IdleConnTimeout:     maxIdle,
 	}
+	//nolint:staticcheck // only this transport returns the typed errors that classifyHTTP2 tells apart
 	if _, err := http2.ConfigureTransports(l.transport); err != nil {
 		panic(fmt.Sprintf("configure HTTP/2: %v", err)) // only fails for a transport that has it
 	}
 	return l
 }
 
-// closeWith has idle connections closed when ctx ends: nobody else tells that
-// a VU is through. Iterations in a row share their context.
+// closeWith has requests under way interrupted and idle connections closed when
+// ctx ends: nobody else tells that a VU is through. Iterations in a row share
+// their context.
 func (l *line) closeWith(ctx context.Context) {
-	if l.watched != ctx {
-		l.watched = ctx
-		context.AfterFunc(ctx, l.transport.CloseIdleConnections)
+	if l.watched == ctx {
+		return
 	}
+	l.watched = ctx
+	context.AfterFunc(ctx, func() {
+		if l.direct != nil {
+			l.direct.interrupt(ctx)
+		}
+		l.closeIdle()
+	})
+}
+
+// closeIdle closes connections that nobody uses.
+func (l *line) closeIdle() {
+	if l.direct != nil {
+		l.direct.closeIdle()
+	}
+	l.transport.CloseIdleConnections()
+}
+
+// held is what a response under way holds until its body is read.
+type held struct {
+	conn   *plainConn         // of a direct request
+	cancel context.CancelFunc // of another
+}
+
+// release gives it back; the connection can serve again if the body was read
+// to its end.
+func (l *line) release(h held, reusable bool) {
+	if h.conn != nil {
+		l.direct.free(h.conn, reusable)
+	}
+	if h.cancel != nil {
+		h.cancel()
+	}
+}
+
+// send sends one request. What it holds must be released, also with an error.
+func (l *line) send(ctx context.Context, deadline time.Time, req *http.Request, size int, t *tracer) (*http.Response, held, error) {
+	if l.direct.takes(req, size) {
+		res, c, err := l.direct.send(ctx, deadline, req, t)
+		return res, held{conn: c}, err
+	}
+	ctx, cancel := context.WithDeadlineCause(ctx, deadline, errTimeout)
+	res, err := l.transport.RoundTrip(req.WithContext(t.watch(ctx)))
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return res, held{cancel: cancel}, err
 }
 
 // limiter spaces requests of all VUs evenly in time.

@@ -112,7 +112,7 @@ func (c *client) startIteration() {
 		c.jar = nil
 	}
 	if c.line.options.NoVUConnectionReuse {
-		c.line.transport.CloseIdleConnections()
+		c.line.closeIdle()
 	}
 }
 

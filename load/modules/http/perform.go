@@ -65,9 +65,7 @@ func (l *line) perform(ctx context.Context, r *request) *outcome {
 		o.fail(err)
 		return o
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, r.timeout, errTimeout)
-	defer cancel()
-	course := course{request: r}
+	course := course{request: r, deadline: time.Now().Add(r.timeout)}
 	for next, at := true, r.firstLeg(); next; {
 		at, next = l.hop(ctx, o, &course, at)
 	}
@@ -80,21 +78,26 @@ func (l *line) perform(ctx context.Context, r *request) *outcome {
 func (l *line) hop(ctx context.Context, o *outcome, c *course, at leg) (next leg, follow bool) {
 	h := hop{method: at.method, to: at.to}
 	t := &tracer{start: time.Now()}
-	req := l.prepare(t.watch(ctx), o, at)
-	res, err := l.transport.RoundTrip(req)
+	req := l.prepare(o, at)
+	res, held, err := l.send(ctx, c.deadline, req, at.size(), t)
 	if err == nil {
 		o.request.jar.store(at.to.url, res)
+		complete := false
 		if next, follow, err = c.next(at, res); follow {
-			drain(res.Body)
+			complete = ended(res.Body, maxDrained)
 		} else if err == nil {
 			o.content, err = readContent(res, o.request.responseType)
+			complete = err == nil
 		}
-		res.Body.Close()
+		l.release(held, complete && l.keeps(req, res))
+		if complete || held.conn == nil { // to close a body is to read it to its end
+			res.Body.Close()
+		}
 		l.debugResponse(res, o.content)
+	} else {
+		l.release(held, false)
 	}
-	if err != nil && context.Cause(ctx) != nil {
-		err = context.Cause(ctx)
-	}
+	err = c.explain(ctx, err)
 	h.done = time.Now()
 	h.took = t.timings(h.done.Sub(t.start))
 	if c := t.conn.Load(); c != nil {
@@ -119,6 +122,12 @@ func (l *line) hop(ctx context.Context, o *outcome, c *course, at leg) (next leg
 	return next, follow
 }
 
+// keeps reports whether a connection can serve again after a response that was
+// read to its end.
+func (l *line) keeps(req *http.Request, res *http.Response) bool {
+	return !res.Close && !req.Close && res.StatusCode != http.StatusSwitchingProtocols
+}
+
 // answered notes what samples tell of a response.
 func (h *hop) answered(res *http.Response) {
 	h.status, h.proto = res.StatusCode, res.Proto
@@ -131,9 +140,9 @@ func (h *hop) answered(res *http.Response) {
 }
 
 // prepare makes the request of one leg.
-func (l *line) prepare(ctx context.Context, o *outcome, at leg) *http.Request {
-	req := (&http.Request{Method: at.method, URL: at.to.url, Host: at.host, Header: at.header,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}).WithContext(ctx)
+func (l *line) prepare(o *outcome, at leg) *http.Request {
+	req := &http.Request{Method: at.method, URL: at.to.url, Host: at.host, Header: at.header,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Close: l.options.NoConnectionReuse}
 	if req.Host == "" {
 		req.Host = at.to.url.Host
 	}
@@ -212,7 +221,3 @@ func readAll(r io.Reader, length int64) ([]byte, error) {
 // maxDrained is how much of a body that nobody wants is read in order to keep
 // its connection.
 const maxDrained = 64 << 10
-
-func drain(body io.Reader) {
-	_, _ = io.CopyN(io.Discard, body, maxDrained) // a failure only costs the connection
-}

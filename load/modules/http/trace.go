@@ -24,20 +24,29 @@ func (t *tracer) now() int64 { return max(1, int64(time.Since(t.start))) }
 func (t *tracer) watch(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) {
-			t.got.Store(t.now())
-			t.reused.Store(info.Reused)
 			c := info.Conn
 			if secure, ok := c.(*tls.Conn); ok {
 				c = secure.NetConn()
 			}
-			if own, ok := c.(*conn); ok {
-				t.conn.Store(own)
-			}
+			own, _ := c.(*conn)
+			t.connected(own, info.Reused)
 		},
-		WroteRequest:         func(httptrace.WroteRequestInfo) { t.wrote.Store(t.now()) },
-		GotFirstResponseByte: func() { t.first.Store(t.now()) },
+		WroteRequest:         func(httptrace.WroteRequestInfo) { t.wroteRequest() },
+		GotFirstResponseByte: t.gotFirstByte,
 	})
 }
+
+// connected notes that the request has a connection. With one that turned out
+// to be dead it starts again.
+func (t *tracer) connected(c *conn, reused bool) {
+	t.got.Store(t.now())
+	t.wrote.Store(0)
+	t.conn.Store(c)
+	t.reused.Store(reused)
+}
+
+func (t *tracer) wroteRequest() { t.wrote.Store(t.now()) }
+func (t *tracer) gotFirstByte() { t.first.Store(t.now()) }
 
 // timings are the parts of the time that a request took.
 type timings struct {

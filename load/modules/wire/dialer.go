@@ -115,7 +115,7 @@ func matchesHost(pattern, host string) bool {
 func (d *Dialer) refuseBlacklisted(_ context.Context, _, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
-		return nil // not an IP network
+		return nil //nolint:nilerr // a socket that is not of an IP network has no address to refuse
 	}
 	for _, cidr := range d.Options.BlacklistIPs {
 		prefix, err := parsePrefix(cidr)

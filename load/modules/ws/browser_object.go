@@ -69,7 +69,8 @@ func (w *webSocket) addEventListener(call sobek.FunctionCall) sobek.Value {
 // send sends text, or bytes as a binary message. Once the socket is closing it
 // does nothing, as in browsers.
 func (w *webSocket) send(call sobek.FunctionCall) sobek.Value {
-	kind, data := websocket.TextMessage, []byte(nil)
+	kind := websocket.TextMessage
+	var data []byte
 	switch v := call.Argument(0); {
 	case w.browser.blobOf(v) != nil:
 		kind, data = websocket.BinaryMessage, w.browser.blobOf(v).data

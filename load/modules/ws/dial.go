@@ -143,10 +143,10 @@ type dialling struct {
 }
 
 // systemTags are those that k6 gives to samples of a WebSocket.
-func (d *dialling) systemTags(h handshake) map[string]string {
-	tags := map[string]string{"url": d.address}
-	if _, named := d.params.tags["name"]; !named {
-		tags["name"] = d.address
+func (o *dialling) systemTags(h handshake) map[string]string {
+	tags := map[string]string{"url": o.address}
+	if _, named := o.params.tags["name"]; !named {
+		tags["name"] = o.address
 	}
 	if h.status != 0 {
 		tags["status"] = strconv.Itoa(h.status)
