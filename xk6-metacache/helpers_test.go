@@ -12,6 +12,7 @@ import (
 	"testing"
 	"testing/fstest"
 	"testing/synctest"
+	"time"
 
 	"github.com/metachaos/metachaos/load/script"
 	"github.com/metachaos/metachaos/results"
@@ -106,6 +107,7 @@ type setting struct {
 	// prepare is called with the running cluster, when a fleet first asks for
 	// it.
 	prepare func(*reference.Memory)
+	wrap    func(*reference.Memory) targets.Target        // shows the fleets something else
 	target  func(context.Context) (targets.Target, error) // instead of the cluster
 }
 
@@ -120,14 +122,19 @@ func play(t *testing.T, s setting, text string) *outcome {
 		target := s.target
 		if target == nil {
 			target = func(context.Context) (targets.Target, error) {
-				if cluster != nil {
-					return cluster, nil
+				if cluster == nil {
+					var err error
+					if cluster, err = reference.StartInMemory(s.cluster, base); err != nil {
+						return nil, err
+					}
+					if s.prepare != nil {
+						s.prepare(cluster)
+					}
 				}
-				var err error
-				if cluster, err = reference.StartInMemory(s.cluster, base); err == nil && s.prepare != nil {
-					s.prepare(cluster)
+				if s.wrap != nil {
+					return s.wrap(cluster), nil
 				}
-				return cluster, err
+				return cluster, nil
 			}
 		}
 		o.module = metacache.New(metacache.Env{Base: base, Events: o, Seed: 7, Target: func(ctx context.Context) (targets.Target, error) {
@@ -158,12 +165,16 @@ func warmed(t *testing.T) func(*reference.Memory) {
 		if err != nil {
 			t.Error(err)
 		}
+		first := map[targets.Object]targets.Epoch{}
+		for _, object := range top.Objects {
+			first[object] = 1
+		}
 		for _, n := range top.Nodes {
 			if n.Role == targets.RoleControl {
 				continue
 			}
-			for m.Do(context.Background(), targets.Op{Verb: targets.VerbScan, Node: n.ID}).Outcome != targets.Done {
-				synctest.Wait() // a refresh takes no time in memory
+			for m.Do(context.Background(), targets.Op{Verb: targets.VerbScan, Node: n.ID, Epochs: first}).Outcome != targets.Done {
+				time.Sleep(time.Millisecond) // it refreshes
 			}
 		}
 	}

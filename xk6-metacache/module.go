@@ -41,7 +41,7 @@ type sharedFleet struct {
 	index   int
 	options options
 
-	mu    sync.Mutex // held while it starts
+	turn  chan struct{} // held by whoever looks at or changes the fields below
 	fleet *fleet.Fleet
 	err   error // why it cannot start, or no longer
 }
@@ -58,12 +58,12 @@ func New(env Env) *Module { return &Module{env: env} }
 func (m *Module) Close() error {
 	var errs []error
 	for _, s := range m.declared() {
-		s.mu.Lock()
+		s.turn <- struct{}{}
 		if s.fleet != nil {
 			errs = append(errs, s.fleet.Close())
 		}
 		s.fleet, s.err = nil, errOver
-		s.mu.Unlock()
+		<-s.turn
 	}
 	return errors.Join(errs...)
 }
@@ -132,7 +132,7 @@ func (m *Module) declare(index int, opts options) (*sharedFleet, error) {
 		}
 		return m.fleets[index], nil
 	}
-	s := &sharedFleet{index: index, options: opts}
+	s := &sharedFleet{index: index, options: opts, turn: make(chan struct{}, 1)}
 	m.fleets = append(m.fleets, s)
 	return s, nil
 }
@@ -140,8 +140,12 @@ func (m *Module) declare(index int, opts options) (*sharedFleet, error) {
 // started returns a fleet and starts it on first use. That a start was cut
 // short by the end of ctx is not kept: it says nothing of the next.
 func (m *Module) started(ctx context.Context, s *sharedFleet) (*fleet.Fleet, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for the fleet to start: %w", context.Cause(ctx))
+	}
 	if s.fleet != nil || s.err != nil {
 		return s.fleet, s.err
 	}

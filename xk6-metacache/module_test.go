@@ -58,7 +58,7 @@ func TestBadUseIsRefused(t *testing.T) {
 		`new Fleet({ readConcern: 'snapshot' })`:   `readConcern is "snapshot", want "local"`,
 		`new Fleet({ protections: 'some' })`:       `protections: got "some", want 'none' or 'recommended'`,
 		`new Fleet({ protections: 1 })`:            "protections: got 1, want 'none' or 'recommended'",
-		`Fleet({})`:                                "TypeError",
+		`metacache.Fleet({})`:                      "Fleet is a class: want new Fleet(options)",
 		`new Fleet().read('item-1')`:               "a fleet cannot be used in init code",
 		`new Fleet().client(0).scan()`:             "a fleet cannot be used in init code",
 		`new Fleet({ clients: 3 }).client(3)`:      "client(i): got 3, want a whole number from 0 to 2",
@@ -195,6 +195,7 @@ func TestStartingFails(t *testing.T) {
 		t.Errorf("asked for the target %d times: %s", o.started, o.log.String())
 	}
 
+	// While one VU waits for the target, another gives up in time.
 	slow := func(ctx context.Context) (targets.Target, error) {
 		select {
 		case <-ctx.Done():
@@ -205,7 +206,7 @@ func TestStartingFails(t *testing.T) {
 	}
 	o = play(t, setting{target: slow}, `
 		export const options = { scenarios: {
-			brief: { executor: 'per-vu-iterations', vus: 1, iterations: 1, maxDuration: '1s', gracefulStop: '0s' },
+			brief: { executor: 'per-vu-iterations', vus: 2, iterations: 1, maxDuration: '1s', gracefulStop: '0s' },
 			later: { executor: 'per-vu-iterations', vus: 1, iterations: 1, startTime: '10s' } } };
 		const fleet = new Fleet({ push: false });
 		export default function () { console.log(fleet.read('item-1').ok); }`)

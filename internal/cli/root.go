@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"github.com/metachaos/metachaos/load/script"
 )
 
 // Streams are the standard streams of the process.
@@ -21,8 +24,13 @@ type app struct {
 	Streams
 }
 
+// regexpLimit bounds one match of a script's regular expression: nothing else
+// can interrupt it.
+const regexpLimit = 5 * time.Second
+
 // Main runs the command line and returns the exit code.
 func Main(args []string, s Streams) int {
+	script.LimitRegexps(regexpLimit)
 	root := newRoot(&app{Streams: s})
 	root.SetArgs(args)
 	root.SetIn(s.In)

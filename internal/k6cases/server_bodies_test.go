@@ -119,7 +119,7 @@ func handleContent(mux *http.ServeMux) {
 // handleConnections serves streams, and connections that break.
 func handleConnections(mux *http.ServeMux) {
 	mux.HandleFunc("/stream", func(w http.ResponseWriter, r *http.Request) {
-		for i := 0; i < 3; i++ {
+		for i := range 3 {
 			fmt.Fprintf(w, "chunk%d\n", i)
 			w.(http.Flusher).Flush()
 			time.Sleep(20 * time.Millisecond)

@@ -230,20 +230,6 @@ func (x *Execution) prepare(ctx context.Context) (*load.Runner, error) {
 	return runner, nil
 }
 
-// scenariosOfShare returns what this process makes of the scenarios.
-func (x *Execution) scenariosOfShare() []load.Scenario {
-	var all []load.Scenario
-	for _, s := range x.program.options.Scenarios {
-		part, some := s.Part(x.program.options.Share)
-		if !some {
-			x.program.cfg.Logger.Warn(fmt.Sprintf("scenario %s has nothing to do in this execution segment", s.Name))
-			continue
-		}
-		all = append(all, part)
-	}
-	return all
-}
-
 func (x *Execution) dropped(scenario string, n uint64) {
 	x.cfg.Recorder.Record(results.Sample{At: x.cfg.Clock.Now(), Metric: x.program.builtin.dropped,
 		Tags: x.scenarioTags[scenario], Value: float64(n)})

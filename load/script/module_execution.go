@@ -62,14 +62,6 @@ func executionModule(v *vm) Exports {
 	return Exports{Named: map[string]any{"vu": vu, "scenario": scenario, "instance": instance, "test": v.testObject()}}
 }
 
-// idInTest numbers the VUs of all processes that make the load together.
-func (v *vm) idInTest() int64 {
-	if v.id == 0 {
-		return 0
-	}
-	return int64(v.program.options.Share.Number(uint64(v.id-1))) + 1
-}
-
 // object makes an object of computed properties.
 func (v *vm) object(properties getters) *sobek.Object {
 	o := v.rt.NewObject()

@@ -3,8 +3,6 @@ package k6grpc
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"net"
@@ -90,56 +88,6 @@ func size(v sobek.Value) (int, error) {
 		return 0, fmt.Errorf("want a number of bytes, got %s", v)
 	}
 	return int(n), nil
-}
-
-// readTLS reads {cacerts, cert, key, password} in PEM.
-func readTLS(v sobek.Value) (*tls.Config, error) {
-	o, ok := v.(*sobek.Object)
-	if !ok {
-		return nil, fmt.Errorf("want an object, got %s", v)
-	}
-	c := &tls.Config{MinVersion: tls.VersionTLS12}
-	if cas := o.Get("cacerts"); !wire.Absent(cas) {
-		c.RootCAs = x509.NewCertPool()
-		for _, text := range texts(cas) {
-			if !c.RootCAs.AppendCertsFromPEM([]byte(text)) {
-				return nil, errors.New("cacerts: want certificates in PEM form")
-			}
-		}
-	}
-	cert, key := o.Get("cert"), o.Get("key")
-	if wire.Absent(cert) && wire.Absent(key) {
-		return c, nil
-	}
-	if wire.Absent(cert) || wire.Absent(key) {
-		return nil, errors.New("cert and key: want both or none")
-	}
-	keyPEM := []byte(key.String())
-	if password := o.Get("password"); !wire.Absent(password) {
-		var err error
-		if keyPEM, err = decryptKey(keyPEM, password.String()); err != nil {
-			return nil, err
-		}
-	}
-	pair, err := tls.X509KeyPair([]byte(cert.String()), keyPEM)
-	if err != nil {
-		return nil, fmt.Errorf("cert and key: %w", err)
-	}
-	c.Certificates = []tls.Certificate{pair}
-	return c, nil
-}
-
-// decryptKey opens a key of the old PEM encryption, which k6 accepts.
-func decryptKey(raw []byte, password string) ([]byte, error) {
-	block, _ := pem.Decode(raw)
-	if block == nil {
-		return nil, errors.New("key: want PEM form")
-	}
-	der, err := x509.DecryptPEMBlock(block, []byte(password)) //nolint:staticcheck // the form that scripts have
-	if err != nil {
-		return nil, fmt.Errorf("key: %w", err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: der}), nil
 }
 
 // connect opens the connection: connect("host:port", params?).
@@ -232,7 +180,7 @@ func dial(ctx context.Context, address string, p connectParams, options wire.Opt
 	}
 	c.ClientConn = conn
 	if err := c.await(ctx, &why); err != nil {
-		conn.Close()
+		_ = conn.Close() // it never stood
 		return nil, err
 	}
 	return c, nil
@@ -305,7 +253,7 @@ func (c *client) close(sobek.FunctionCall) sobek.Value {
 
 func (c *client) disconnect() {
 	if c.conn != nil {
-		c.conn.Close()
+		_ = c.conn.Close() // what it was about is over
 		wire.Traffic(c.vu.host, c.conn.dialer, c.vu.host.Tags())
 		c.conn = nil
 		delete(c.vu.connected, c)

@@ -160,11 +160,13 @@ func TestTLS(t *testing.T) {
 	clients.AppendCertsFromPEM([]byte(certPEM))
 	open, strict := serve(t, "", withTLS(pair, nil)), serve(t, "", withTLS(pair, clients))
 	files := with(open, `
-		const B = '`+strict+`', cert = open('./cert.pem'), key = open('./key.pem');
+		const B = '`+strict+`';
+		const key = open('./key.pem');
+		const cert = open('./cert.pem');
 		const say = (address, params) => threw(() => { client.connect(address, params); if (client.invoke('shop.Echo/Say', {}).status !== 0) throw new Error('refused'); });
 		export default function () {
 			check(null, { unknown: () => say(A).includes('certificate'), known: () => say(A, { tls: { cacerts: cert } }) === '',
-				'no client certificate': () => say(B, { tls: { cacerts: [cert] } }) !== '', 'client certificate': () => say(B, { tls: { cacerts: cert, cert, key } }) === '',
+				'no client certificate': () => say(B, { tls: { cacerts: [cert] } }) !== '', 'client certificate': () => say(B, { tls: { cacerts: cert, key, cert } }) === '',
 				plaintext: () => say(A, { plaintext: true, timeout: '3s' }) !== '', half: () => say(B, { tls: { cert } }).includes('both or none'), pem: () => say(B, { tls: { cacerts: 'x' } }).includes('PEM') });
 			client.close();
 		}`)

@@ -1,6 +1,8 @@
 package k6http
 
 import (
+	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 
@@ -32,9 +34,23 @@ func newAddress(u *url.URL) *address {
 func parseAddress(text string) (*address, error) {
 	u, err := url.Parse(text)
 	if err != nil {
+		var parse *url.Error
+		if errors.As(err, &parse) {
+			err = fmt.Errorf("%q: %w", maskText(text), parse.Err)
+		}
 		return nil, &invalidURLError{err}
 	}
 	return newAddress(u), nil
+}
+
+// maskText hides what may be credentials in a text that is no URL.
+func maskText(text string) string {
+	start := strings.Index(text, "//") + len("//")
+	end := strings.LastIndexByte(text, '@')
+	if start < len("//") || end < start {
+		return text
+	}
+	return text[:start] + "****" + text[end:]
 }
 
 // template is what http.url`…` makes: an address, and a name that is the same

@@ -105,17 +105,9 @@ func multipartBody(fields []field) (*body, error) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
 	for _, f := range fields {
-		header, content := textproto.MIMEHeader{}, []byte(f.text)
-		disposition := `form-data; name="` + quoteName(f.name) + `"`
-		if f.file != nil {
-			disposition += `; filename="` + quoteName(f.file.name) + `"`
-			header.Set("Content-Type", f.file.contentType)
-			content = f.file.data
-		}
-		header.Set("Content-Disposition", disposition)
-		part, err := w.CreatePart(header)
+		part, err := w.CreatePart(f.partHeader())
 		if err == nil {
-			_, err = part.Write(content)
+			_, err = part.Write(f.content())
 		}
 		if err != nil {
 			return nil, fmt.Errorf("body: write the part %s: %w", f.name, err)
@@ -127,9 +119,23 @@ func multipartBody(fields []field) (*body, error) {
 	return &body{plain: b.Bytes(), wire: b.Bytes(), contentType: w.FormDataContentType(), multipart: true}, nil
 }
 
-// quoteName escapes what would end a name in a header, as browsers do.
-func quoteName(name string) string {
-	return strings.NewReplacer(`"`, "%22", "\r", "%0D", "\n", "%0A").Replace(name)
+func (f field) content() []byte {
+	if f.file != nil {
+		return f.file.data
+	}
+	return []byte(f.text)
+}
+
+func (f field) partHeader() textproto.MIMEHeader {
+	header := textproto.MIMEHeader{}
+	if f.file == nil {
+		quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\r", "%0D", "\n", "%0A").Replace(f.name)
+		header.Set("Content-Disposition", `form-data; name="`+quoted+`"`)
+		return header
+	}
+	header.Set("Content-Disposition", multipart.FileContentDisposition(f.name, f.file.name))
+	header.Set("Content-Type", f.file.contentType)
+	return header
 }
 
 // fileData is a file of a form.

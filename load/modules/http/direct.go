@@ -4,15 +4,13 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"sync"
-	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/net/http/httpguts"
 )
@@ -32,28 +30,12 @@ type direct struct {
 	busy map[*plainConn]struct{}
 }
 
-// plainConn is a connection that one request uses at a time.
-type plainConn struct {
-	*conn
-	address string
-	r       *bufio.Reader
-	w       *bufio.Writer
-	raw     syscall.RawConn
-	ctx     context.Context // of the request; its end interrupts reads and writes
-	room    int64           // bytes that may still be read; negative is no limit
-	since   time.Time       // it has been idle
-}
-
 const (
 	// maxDirectBody bounds bodies: a server may answer before it has read a
 	// larger one, and would not be heard.
-	maxDirectBody  = 32 << 10
-	maxHeaderBytes = 10 << 20
-	maxIdle        = 90 * time.Second
-	maxEarlyHints  = 5 // informational responses before the one that counts
+	maxDirectBody = 32 << 10
+	maxIdle       = 90 * time.Second
 )
-
-var errHeaderTooLarge = errors.New("read response: its header is larger than 10 MiB")
 
 func newDirect(d *dialer, perHost int) *direct {
 	return &direct{dialer: d, perHost: perHost, idle: map[string][]*plainConn{}, busy: map[*plainConn]struct{}{}}
@@ -63,7 +45,7 @@ func newDirect(d *dialer, perHost int) *direct {
 // cannot: the Transport says what is wrong with it.
 func (d *direct) takes(req *http.Request, size int) bool {
 	if d == nil || req.URL.Scheme != "http" || req.URL.Host == "" || size > maxDirectBody || req.Method == http.MethodConnect ||
-		!httpguts.ValidHeaderFieldName(req.Method) || !httpguts.ValidHostHeader(req.Host) {
+		!httpguts.ValidHeaderFieldName(req.Method) || !httpguts.ValidHostHeader(req.Host) || !isASCII(req.URL.Host) {
 		return false
 	}
 	for name, values := range req.Header {
@@ -117,48 +99,6 @@ func replayable(req *http.Request) bool {
 		return true
 	}
 	return false
-}
-
-// exchange sends a request and reads the header of the response. Answered
-// tells whether any of it came.
-func (c *plainConn) exchange(req *http.Request, t *tracer) (res *http.Response, answered bool, err error) {
-	if err = req.Write(c.w); err == nil {
-		err = c.w.Flush()
-	}
-	if err != nil {
-		return nil, false, err
-	}
-	t.wroteRequest()
-	c.room = maxHeaderBytes
-	if _, err = c.r.Peek(1); err != nil {
-		return nil, false, err
-	}
-	t.gotFirstByte()
-	for range maxEarlyHints {
-		if res, err = http.ReadResponse(c.r, req); err != nil {
-			return nil, true, err
-		}
-		if res.StatusCode >= http.StatusOK || res.StatusCode == http.StatusSwitchingProtocols {
-			c.room = -1
-			return res, true, nil
-		}
-	}
-	return nil, true, fmt.Errorf("read response: more than %d informational ones", maxEarlyHints)
-}
-
-// Read reads what the server sends, within the room that is left for it.
-func (c *plainConn) Read(b []byte) (int, error) {
-	if c.room == 0 {
-		return 0, errHeaderTooLarge
-	}
-	if c.room > 0 && int64(len(b)) > c.room {
-		b = b[:c.room]
-	}
-	n, err := c.conn.Read(b)
-	if c.room > 0 {
-		c.room -= int64(n)
-	}
-	return n, err
 }
 
 // take returns a connection to a server, an idle one if there is any that
@@ -236,21 +176,6 @@ func (d *direct) free(c *plainConn, reusable bool) {
 	}
 }
 
-// stands reports whether an idle connection is still open and silent.
-func (c *plainConn) stands() bool {
-	if c.raw == nil {
-		return true
-	}
-	silent := false
-	err := c.raw.Read(func(fd uintptr) bool {
-		var b [1]byte
-		_, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
-		silent = err == syscall.EAGAIN
-		return true
-	})
-	return err == nil && silent
-}
-
 // closeIdle closes the connections that nobody uses.
 func (d *direct) closeIdle() {
 	d.mu.Lock()
@@ -274,17 +199,20 @@ func (d *direct) interrupt(ctx context.Context) {
 	}
 }
 
+// isASCII is false for the hosts whose names have to be encoded first.
+func isASCII(text string) bool {
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
 // hostPort returns the address to dial for a URL.
 func hostPort(u *url.URL) string {
 	if u.Port() != "" {
 		return u.Host
 	}
 	return net.JoinHostPort(u.Hostname(), "80")
-}
-
-// ended reports whether the rest of a body, up to a bound, is nothing more to
-// read, so that its connection can serve again.
-func ended(body io.Reader, limit int64) bool {
-	n, err := io.CopyN(io.Discard, body, limit+1)
-	return n <= limit && errors.Is(err, io.EOF)
 }

@@ -74,6 +74,10 @@ func (r *response) at(found gjson.Result) (sobek.Value, error) {
 		return rt.ToValue(found.Str), nil
 	case found.Type == gjson.Number:
 		return rt.ToValue(found.Num), nil
+	case found.Type == gjson.Null:
+		return sobek.Null(), nil
+	case found.Type != gjson.JSON:
+		return rt.ToValue(found.Bool()), nil
 	}
 	return r.client.parse([]byte(found.Raw))
 }

@@ -24,8 +24,10 @@ func newJar() *jar {
 	return &jar{kept: kept}
 }
 
-// cookies returns those that go with a request.
-func (j *jar) cookies(u *url.URL) []*http.Cookie {
+var _ http.CookieJar = (*jar)(nil)
+
+// Cookies returns those that go with a request.
+func (j *jar) Cookies(u *url.URL) []*http.Cookie {
 	if !j.used.Load() {
 		return nil
 	}
@@ -35,11 +37,12 @@ func (j *jar) cookies(u *url.URL) []*http.Cookie {
 // store keeps the cookies of a response.
 func (j *jar) store(u *url.URL, res *http.Response) {
 	if len(res.Header["Set-Cookie"]) > 0 {
-		j.set(u, res.Cookies()...)
+		j.SetCookies(u, res.Cookies())
 	}
 }
 
-func (j *jar) set(u *url.URL, cookies ...*http.Cookie) {
+// SetCookies keeps cookies that came from a URL.
+func (j *jar) SetCookies(u *url.URL, cookies []*http.Cookie) {
 	j.used.Store(true)
 	j.kept.SetCookies(u, cookies)
 }
@@ -48,7 +51,7 @@ func (j *jar) set(u *url.URL, cookies ...*http.Cookie) {
 // the URL.
 func (j *jar) expire(u *url.URL, names ...string) {
 	for _, name := range names {
-		j.set(u, &http.Cookie{Name: name, MaxAge: -1})
+		j.SetCookies(u, []*http.Cookie{{Name: name, MaxAge: -1}})
 	}
 }
 
@@ -75,7 +78,7 @@ func (c *client) jarClass() *sobek.Object {
 	for name, method := range map[string]func(*jar, *url.URL, sobek.FunctionCall) sobek.Value{
 		"cookiesForURL": c.cookiesForURL, "set": c.setCookie,
 		"clear": func(j *jar, u *url.URL, _ sobek.FunctionCall) sobek.Value {
-			for _, cookie := range j.cookies(u) {
+			for _, cookie := range j.Cookies(u) {
 				j.expire(u, cookie.Name)
 			}
 			return sobek.Undefined()
@@ -120,7 +123,7 @@ func readJar(v sobek.Value) (*jar, error) {
 func (c *client) cookiesForURL(j *jar, u *url.URL, _ sobek.FunctionCall) sobek.Value {
 	values := map[string][]any{}
 	var names []string
-	for _, cookie := range j.cookies(u) {
+	for _, cookie := range j.Cookies(u) {
 		if values[cookie.Name] == nil {
 			names = append(names, cookie.Name)
 		}
@@ -148,7 +151,7 @@ func (c *client) setCookie(j *jar, u *url.URL, call sobek.FunctionCall) sobek.Va
 			}
 		}
 	}
-	j.set(u, cookie)
+	j.SetCookies(u, []*http.Cookie{cookie})
 	return c.rt.ToValue(true)
 }
 

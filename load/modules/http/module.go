@@ -34,12 +34,13 @@ var _ script.Module = (*module)(nil)
 func (m *module) Exports(h script.Host) script.Exports {
 	host := h.(script.ProtocolHost) // as the engine promises
 	c := &client{module: m, host: host, rt: host.Runtime(), expected: successful(),
-		addresses: newMemo[string, *address](maxRemembered), tagSets: newMemo[tagKey, *results.Tags](maxRemembered)}
+		addresses: newMemo[string, *address](maxAddresses), tagSets: newMemo[tagKey, *results.Tags](maxTagSets)}
 	c.metrics = metricsOf(host)
 	c.responses = c.responsePrototype()
 	c.jars = c.jarClass()
 	host.BeforeIteration(c.startIteration)
 	host.AfterRun(c.recordTraffic)
+	wire.ShareJar(host, func() http.CookieJar { return c.currentJar() })
 	named := map[string]any{
 		"get":   native(func(call sobek.FunctionCall) sobek.Value { return c.call(http.MethodGet, call, withoutBody) }),
 		"head":  native(func(call sobek.FunctionCall) sobek.Value { return c.call(http.MethodHead, call, withoutBody) }),
@@ -94,24 +95,29 @@ func (c *client) ready() *line {
 	if c.host.InInit() {
 		c.throw("HTTP requests cannot be made in init code: make them in the default function, setup or teardown")
 	}
+	common, err := c.common()
+	if err != nil {
+		c.throw("%w", err)
+	}
+	c.line = newLine(common, c.host.VU(), c.host.Logger())
+	return c.line
+}
+
+// common returns what the VUs of the run share, which the first to ask makes.
+func (c *client) common() (*common, error) {
 	m := c.module
 	m.once.Do(func() { m.common, m.err = newCommon(c.host.Options()) })
-	if m.err != nil {
-		c.throw("%w", m.err)
-	}
-	c.line = newLine(m.common, c.host.VU(), c.host.Logger())
-	return c.line
+	return m.common, m.err
 }
 
 // startIteration forgets cookies and, if asked to, connections.
 func (c *client) startIteration() {
-	if c.line == nil {
-		return
+	if c.jar != nil {
+		if common, err := c.common(); err != nil || !common.options.NoCookiesReset {
+			c.jar = nil
+		}
 	}
-	if !c.line.options.NoCookiesReset {
-		c.jar = nil
-	}
-	if c.line.options.NoVUConnectionReuse {
+	if c.line != nil && c.line.options.NoVUConnectionReuse {
 		c.line.closeIdle()
 	}
 }
@@ -133,9 +139,12 @@ func (c *client) recordTraffic() {
 
 func (c *client) throw(format string, args ...any) { wire.Throw(c.host, format, args...) }
 
-// maxRemembered bounds what a VU remembers of addresses and tag sets. Beyond,
-// they do not repeat, and remembering is of no use.
-const maxRemembered = 512
+// How much a VU remembers of addresses and tag sets. Beyond, they do not
+// repeat, and remembering is of no use.
+const (
+	maxAddresses = 64
+	maxTagSets   = 128
+)
 
 // memo remembers the values of keys, and forgets them all when it is full.
 type memo[K comparable, V any] struct {
@@ -143,7 +152,9 @@ type memo[K comparable, V any] struct {
 	values map[K]V
 }
 
-func newMemo[K comparable, V any](limit int) memo[K, V] { return memo[K, V]{limit: limit} }
+func newMemo[K comparable, V any](limit int) memo[K, V] {
+	return memo[K, V]{limit: limit, values: map[K]V{}}
+}
 
 func (m *memo[K, V]) get(key K) (V, bool) {
 	v, ok := m.values[key]
@@ -151,8 +162,8 @@ func (m *memo[K, V]) get(key K) (V, bool) {
 }
 
 func (m *memo[K, V]) put(key K, value V) {
-	if m.values == nil || len(m.values) >= m.limit {
-		m.values = make(map[K]V)
+	if len(m.values) >= m.limit {
+		clear(m.values)
 	}
 	m.values[key] = value
 }

@@ -89,10 +89,10 @@ func (l *line) hop(ctx context.Context, o *outcome, c *course, at leg) (next leg
 			o.content, err = readContent(res, o.request.responseType)
 			complete = err == nil
 		}
-		l.release(held, complete && l.keeps(req, res))
-		if complete || held.conn == nil { // to close a body is to read it to its end
+		if complete || held.conn == nil { // to close a direct one would be to read it to its end
 			res.Body.Close()
 		}
+		l.release(held, complete && keeps(req, res))
 		l.debugResponse(res, o.content)
 	} else {
 		l.release(held, false)
@@ -124,7 +124,7 @@ func (l *line) hop(ctx context.Context, o *outcome, c *course, at leg) (next leg
 
 // keeps reports whether a connection can serve again after a response that was
 // read to its end.
-func (l *line) keeps(req *http.Request, res *http.Response) bool {
+func keeps(req *http.Request, res *http.Response) bool {
 	return !res.Close && !req.Close && res.StatusCode != http.StatusSwitchingProtocols
 }
 
@@ -146,7 +146,7 @@ func (l *line) prepare(o *outcome, at leg) *http.Request {
 	if req.Host == "" {
 		req.Host = at.to.url.Host
 	}
-	stored := o.request.jar.cookies(at.to.url)
+	stored := o.request.jar.Cookies(at.to.url)
 	if len(o.hops) == 0 {
 		o.cookies = stored
 	}

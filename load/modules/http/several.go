@@ -125,7 +125,7 @@ func (c *client) readBatched(v sobek.Value) (*request, error) {
 }
 
 // performAll does requests at once, as many in all and for one host as the
-// options allow, and starts them in their order. Nil requests are left out.
+// options allow. Nil requests are left out.
 func (l *line) performAll(ctx context.Context, requests []*request, outcomes []*outcome) {
 	slots, hosts := newSlots(l.options.Batch), map[string]slots{}
 	var all sync.WaitGroup

@@ -37,14 +37,14 @@ func (c *client) connect(call sobek.FunctionCall) sobek.Value {
 	if err != nil {
 		wire.Throw(c.host, "connect: %w", err)
 	}
-	d := &dialling{address: address, params: p, dialer: &wire.Dialer{Options: *options}}
+	d := &dialling{address: address, params: p, dialer: &wire.Dialer{Options: *options}, jar: wire.Jar(c.host)}
 	ctx := c.host.Context()
 	began := time.Now()
 	conn, shake, err := d.dial(ctx)
 	if err != nil {
 		return c.refused(d, shake, err)
 	}
-	defer conn.conn.Close()
+	defer conn.drop()
 	conn.tags = wire.Tags(c.host, c.host.Tags(), p.tags, d.systemTags(shake))
 	c.host.Sample(c.metrics.sessions, 1, conn.tags)
 	c.host.Sample(c.metrics.connecting, milliseconds(conn.opened.Sub(began)), conn.tags)
@@ -121,7 +121,7 @@ func (s *socket) play(ctx context.Context, start sobek.Callable) {
 	}()
 	defer func() {
 		close(done)
-		s.conn.conn.Close()
+		s.conn.drop()
 		<-reading
 	}()
 	if _, err := start(sobek.Undefined(), s.object()); err != nil {

@@ -84,7 +84,7 @@ func (b *browser) newWebSocket(call sobek.ConstructorCall) *sobek.Object {
 	p.protocols = append(p.protocols, protocols(call.Argument(1))...)
 	ctx, cancel := context.WithCancel(b.host.Context())
 	w := &webSocket{browser: b, object: call.This, base: b.host.Tags(), queue: wire.NewQueue(b.host), cancel: cancel,
-		dialling:   &dialling{address: address, params: p, dialer: &wire.Dialer{Options: *options}},
+		dialling:   &dialling{address: address, params: p, dialer: &wire.Dialer{Options: *options}, jar: wire.Jar(b.host)},
 		binaryType: "blob", listeners: map[string][]sobek.Callable{}, began: time.Now()}
 	w.define()
 	b.open[w] = true
@@ -120,8 +120,8 @@ func (w *webSocket) live(ctx context.Context) {
 		w.queue.Push(func() error { return w.refused(shake, err) })
 		return
 	}
-	defer conn.conn.Close()
-	stop := context.AfterFunc(ctx, func() { conn.conn.Close() })
+	defer conn.drop()
+	stop := context.AfterFunc(ctx, conn.drop)
 	defer stop()
 	w.queue.Push(func() error { return w.opened(conn, shake) })
 	conn.read(func(e event) { w.queue.Push(func() error { return w.handle(e) }) })

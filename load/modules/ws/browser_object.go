@@ -132,8 +132,7 @@ func (w *webSocket) close(call sobek.FunctionCall) sobek.Value {
 			break
 		}
 		w.browser.host.Sample(w.browser.metrics.sent, 1, w.conn.tags) // k6 counts it too
-		conn := w.conn.conn
-		time.AfterFunc(closeLimit, func() { conn.Close() }) // closing twice does no harm
+		time.AfterFunc(closeLimit, w.conn.drop)                       // which does no harm later
 	}
 	return sobek.Undefined()
 }

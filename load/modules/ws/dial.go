@@ -110,10 +110,10 @@ func (o *dialling) dial(ctx context.Context) (*connection, handshake, error) {
 	d := websocket.Dialer{NetDialContext: func(dialCtx context.Context, network, address string) (net.Conn, error) {
 		conn, err := o.dialer.DialContext(dialCtx, network, address)
 		if err == nil {
-			stop = context.AfterFunc(ctx, func() { conn.Close() })
+			stop = context.AfterFunc(ctx, func() { _ = conn.Close() })
 		}
 		return conn, err
-	}, TLSClientConfig: o.dialer.Options.TLS(), HandshakeTimeout: handshakeLimit,
+	}, TLSClientConfig: o.dialer.Options.TLS(), HandshakeTimeout: handshakeLimit, Jar: o.jar,
 		Subprotocols: o.params.protocols, EnableCompression: o.params.compression}
 	if agent := o.dialer.Options.UserAgent; agent != "" && o.params.headers.Get("User-Agent") == "" {
 		o.params.headers.Set("User-Agent", agent)
@@ -140,6 +140,7 @@ type dialling struct {
 	address string
 	params  params
 	dialer  *wire.Dialer
+	jar     http.CookieJar // nil without cookies
 }
 
 // systemTags are those that k6 gives to samples of a WebSocket.
@@ -156,6 +157,10 @@ func (o *dialling) systemTags(h handshake) map[string]string {
 	}
 	return tags
 }
+
+// drop ends the connection without a word. What it was about is over, so there
+// is nothing to do about an error.
+func (c *connection) drop() { _ = c.conn.Close() }
 
 // write sends one message.
 func (c *connection) write(kind int, data []byte) error {

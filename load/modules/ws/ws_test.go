@@ -3,7 +3,9 @@ package k6ws
 import (
 	"context"
 	"net/http"
+	"net/http/cookiejar"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/gorilla/websocket"
 	"go.uber.org/goleak"
 
+	"github.com/metachaos/metachaos/load/modules/wire"
 	"github.com/metachaos/metachaos/load/modules/wire/wiretest"
 	"github.com/metachaos/metachaos/load/script"
 )
@@ -247,4 +250,35 @@ func TestBlob(t *testing.T) {
 				typed: () => typed.type === 'x/y' && typedText === 'de' && typed instanceof Blob, empty: () => new Blob().size === 0,
 				bytes: () => bytes instanceof Uint8Array && bytes[2] === 99 });
 		}`))
+}
+
+// jarModule stands for the module of HTTP, which shares its cookies.
+type jarModule struct{ jar http.CookieJar }
+
+func (m jarModule) Exports(h script.Host) script.Exports {
+	wire.ShareJar(h.(script.ProtocolHost), func() http.CookieJar { return m.jar })
+	return script.Exports{}
+}
+
+func TestCookiesOfTheVUAreSent(t *testing.T) {
+	address := serve(t)
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(strings.Replace(address, "ws", "http", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	jar.SetCookies(u, []*http.Cookie{{Name: "session", Value: "7"}})
+	cfg := config()
+	cfg.Modules["k6/x/jar"] = jarModule{jar}
+	files := with(address, `
+		export default function () {
+			let got = '';
+			ws.connect(W + '/ws', (s) => { s.on('open', () => s.send('header Cookie')); s.on('message', (m) => { got = m; s.close(); }); });
+			check(got, { cookie: (g) => g === 'session=7' });
+		}`)
+	files["script.js"] = "import 'k6/x/jar';" + files["script.js"]
+	wiretest.Passes(t, 1, cfg, files)
 }
