@@ -103,6 +103,7 @@ func source(text string) script.Source {
 
 // setting is what a test script runs on.
 type setting struct {
+	seed    uint64
 	cluster reference.Config
 	// prepare is called with the running cluster, when a fleet first asks for
 	// it.
@@ -137,7 +138,7 @@ func play(t *testing.T, s setting, text string) *outcome {
 				return cluster, nil
 			}
 		}
-		o.module = metacache.New(metacache.Env{Base: base, Events: o, Seed: 7, Target: func(ctx context.Context) (targets.Target, error) {
+		o.module = metacache.New(metacache.Env{Base: base, Events: o, Seed: s.seed, Target: func(ctx context.Context) (targets.Target, error) {
 			o.started++
 			return target(ctx)
 		}})

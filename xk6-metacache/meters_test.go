@@ -115,6 +115,35 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
+// quarrel is a cluster of two shards that each take the other for the owner.
+type quarrel struct{ instant }
+
+var _ targets.Target = quarrel{}
+
+func (q quarrel) Topology(ctx context.Context) (targets.Topology, error) {
+	top, err := q.instant.Topology(ctx)
+	top.Nodes = append(top.Nodes, targets.Node{ID: "s2-0", Shard: "s2", Role: targets.RolePrimary, Index: 1})
+	return top, err
+}
+
+func (quarrel) Do(_ context.Context, op targets.Op) targets.Reply {
+	other := map[targets.NodeID]string{"s1-0": "s2", "s2-0": "s1"}[op.Node]
+	return targets.Reply{Outcome: targets.Refused, Code: targets.CodeNotOwner, Epoch: 1, Owner: other, Node: op.Node}
+}
+
+func TestLoopsAreCounted(t *testing.T) {
+	o := play(t, setting{target: func(context.Context) (targets.Target, error) { return quarrel{}, nil }}, `
+		const fleet = new Fleet({ push: false, refreshOnMismatch: false, readPreference: 'primary' });
+		export default function () { console.log(fleet.read('item-1').loop); }`)
+	loops, _ := o.where("metacache_redirect_loops", map[string]string{"op": "read"})
+	redirects, _ := o.where("metacache_redirects", map[string]string{"op": "read"})
+	refusals, _ := o.where("metacache_refusals", map[string]string{"op": "read", "cause": "NOT_OWNER"})
+	limited, _ := o.where("metacache_ops", map[string]string{"outcome": "refused", "cause": "REDIRECT_LIMIT"})
+	if o.err != nil || loops != 1 || redirects != 3 || refusals != 4 || limited != 1 || !slices.Equal(o.lines(), []string{"true"}) {
+		t.Errorf("%v: %g loops, %g redirects, %g refusals, %g operations at their limit; %q", o.err, loops, redirects, refusals, limited, o.lines())
+	}
+}
+
 // Thresholds of a script select the module's samples by its tags.
 func TestThresholds(t *testing.T) {
 	o := playMoving(t)

@@ -125,11 +125,11 @@ func TestOptionsArrive(t *testing.T) {
 		export default function () {
 			const warm = all.read('item-1'), bare = none.read('item-1'), partly = some.read('item-1');
 			console.log([warm.cache, warm.node, warm.epochSent, bare.cache, bare.epochSent, partly.epochSent].join(' '));
-			console.log(all instanceof Fleet, mine instanceof Mine, Fleet === metacache.Fleet, Fleet.name, Object.keys(all).sort().join());
+			console.log([all instanceof Fleet, mine instanceof Mine, Fleet === metacache.Fleet, Fleet.name, ...Object.keys(all).sort()].join());
 		}`)
 	lines := o.lines()
 	if o.err != nil || len(lines) != 2 || !strings.HasPrefix(lines[0], "hit s") || !strings.HasSuffix(lines[0], "-0 1 miss 0 1") ||
-		lines[1] != "true true true Fleet client,read,readMany,scan,write" {
+		lines[1] != "true,true,true,Fleet,client,read,readMany,scan,write" {
 		t.Errorf("%v: %q", o.err, lines)
 	}
 	if o.module.Fleets() != 4 || o.started != 3 { // the last was never used
@@ -160,6 +160,27 @@ func TestVUsShareTheFleet(t *testing.T) {
 	}
 	if o.err != nil || o.started != 1 || len(reads) != 4 || reads["f1-0"] != 3 || reads["f1-3"] != 3 {
 		t.Errorf("%v: the target was asked for %d times, reads by client: %v", o.err, o.started, reads)
+	}
+}
+
+// The seed decides which nodes are asked, and each fleet has dice of its own.
+func TestTheSeedRepeats(t *testing.T) {
+	nodes := func(seed uint64) (first, second string) {
+		o := play(t, setting{prepare: warmed(t), seed: seed}, `
+			const one = new Fleet({ clients: 1 }), two = new Fleet({ clients: 1 });
+			const asked = (f) => f.readMany(Array(30).fill('item-1')).map((r) => r.node).join();
+			export default function () { console.log(asked(one)); console.log(asked(two)); }`)
+		if o.err != nil || len(o.lines()) != 2 {
+			t.Fatal(o.err, o.log.String())
+		}
+		return o.lines()[0], o.lines()[1]
+	}
+	a, b := nodes(7)
+	again, _ := nodes(7)
+	other, _ := nodes(8)
+	third, _ := nodes(1000)
+	if a != again || a == third || a == b || a == other {
+		t.Errorf("seed 7: %s and %s, once more %s\nseed 8: %s\nseed 1000: %s", a, b, again, other, third)
 	}
 }
 

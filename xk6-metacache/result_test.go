@@ -51,8 +51,25 @@ func TestResultsAsObjects(t *testing.T) {
 	}
 }
 
+// keeper shows what arrives at a cluster, and keeps it as it came.
+type keeper struct {
+	*reference.Memory
+	values *[][]byte
+}
+
+var _ targets.Target = keeper{}
+
+func (k keeper) Do(ctx context.Context, op targets.Op) targets.Reply {
+	if op.Verb == targets.VerbWrite {
+		*k.values = append(*k.values, op.Value)
+	}
+	return k.Memory.Do(ctx, op)
+}
+
 func TestValuesThatCanBeWritten(t *testing.T) {
-	o := play(t, setting{prepare: warmed(t), cluster: reference.Config{Replicas: 1}}, `
+	var kept [][]byte
+	o := play(t, setting{prepare: warmed(t), cluster: reference.Config{Replicas: 1},
+		wrap: func(m *reference.Memory) targets.Target { return keeper{m, &kept} }}, `
 		const fleet = new Fleet();
 		export default function () {
 			const bytes = new Uint8Array([104, 105, 106]);
@@ -62,11 +79,14 @@ func TestValuesThatCanBeWritten(t *testing.T) {
 				const r = fleet.read('item-1');
 				console.log(JSON.stringify([r.value, r.version]));
 			}
-			console.log(fleet.read(7).ok, fleet.write(7, 'seven').ok, fleet.read('7').value);
+			console.log(JSON.stringify([fleet.read(7).ok, fleet.write(7, 'seven').ok, fleet.read('7').value]));
 		}`)
-	want := []string{`["text",2]`, `["ü",3]`, `["",4]`, `["5",5]`, `["1.5",6]`, `["mij",7]`, `["nij",8]`, `["i",9]`, `["",10]`, `["",11]`, "true true seven"}
+	want := []string{`["text",2]`, `["ü",3]`, `["",4]`, `["5",5]`, `["1.5",6]`, `["mij",7]`, `["nij",8]`, `["i",9]`, `["",10]`, `["",11]`, `[true,true,"seven"]`}
 	if o.err != nil || !slices.Equal(o.lines(), want) {
 		t.Errorf("%v: got %q, want %q", o.err, o.lines(), want)
+	}
+	if len(kept) != 11 || string(kept[5]) != "mij" || string(kept[6]) != "nij" {
+		t.Errorf("the target was given %q", kept)
 	}
 }
 
@@ -75,10 +95,10 @@ func TestReadMany(t *testing.T) {
 		import { SharedArray } from 'k6/data';
 		const fleet = new Fleet({ clients: 3 });
 		const shared = new SharedArray('keys', () => ['item-1', 'item-2']);
-		const say = (...all) => console.log(all.map((v) => JSON.stringify(v)).join(' '));
+		const say = (...all) => console.log(all.map((v) => JSON.stringify(v)).join());
 		export default function () {
 			const all = fleet.readMany(['item-3', 'item-1', 'item-2', 'none']);
-			say(all.length, Array.isArray(all), all.map((r) => r.value), all[1] === all[1], all.filter((r) => r.documents).length, all[9] === undefined, all[-1] === undefined);
+			say(all.map((r) => r.value), all.length, Array.isArray(all), all[1] === all[1], all.filter((r) => r.documents).length, all[9] === undefined, all[-1] === undefined);
 			say(fleet.readMany(shared).map((r) => r.value), fleet.readMany(new Set(['item-5'])).length, fleet.readMany([]).length, fleet.readMany([7, 'item-1']).length);
 			say(JSON.parse(JSON.stringify(fleet.readMany(['item-1'])))[0].ok, [...all].length, all.find((r) => r.value === 'item-2 as loaded').ok);
 			all.push('more'); all[5] = 5; all[1] = 'mine'; all.sort((a, b) => String(a.value) < String(b.value) ? -1 : 1);
@@ -88,11 +108,11 @@ func TestReadMany(t *testing.T) {
 			try { all.length = 1e9; say('nothing'); } catch (e) { say(e.name); }
 		}`)
 	want := []string{
-		`4 true ["item-3 as loaded","item-1 as loaded","item-2 as loaded",null] true 3 true true`,
-		`["item-1 as loaded","item-2 as loaded"] 1 0 2`,
-		"true 4 true",
-		"6 true true",
-		"3 true true",
+		`["item-3 as loaded","item-1 as loaded","item-2 as loaded",null],4,true,true,3,true,true`,
+		`["item-1 as loaded","item-2 as loaded"],1,0,2`,
+		"true,4,true",
+		"6,true,true",
+		"3,true,true",
 		`"TypeError"`,
 	}
 	if o.err != nil || !slices.Equal(o.lines(), want) {

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	}
 	code := m.Run()
 	_ = os.RemoveAll(dir)
-	os.Exit(code) //nolint:forbidigo // TestMain must pass the result on
+	os.Exit(code)
 }
 
 // TestScripts runs the manuals under testdata/script.

@@ -55,7 +55,7 @@ func withCode(code int, err error) error {
 
 // Exception is a JavaScript exception, or a promise that was rejected and not
 // handled.
-type Exception struct {
+type Exception struct { //nolint:errname // the word of the language it comes from
 	Message string   // "TypeError: x is not a function"
 	Stack   []string // "risky (lib/risky.js:4:9)", innermost first
 }

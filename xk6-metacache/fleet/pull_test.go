@@ -87,7 +87,7 @@ func TestACancelledLeaderFailsNobodyElse(t *testing.T) {
 	})
 }
 
-// A call that fails fails all who wait for it, and the next one is made anew.
+// A failed call is one for all who wait for it, and the next one is made anew.
 func TestAFailedCallIsNotKept(t *testing.T) {
 	live(t, reference.Config{}, nil, func(t *testing.T, w *world) {
 		w.settle()

@@ -34,7 +34,7 @@ func (k *kit) nodeMethods() map[string]method {
 		return k.reading(func(n *html.Node, _ *nodes, call sobek.FunctionCall) any { return of(n, call.Argument(0).String()) })
 	}
 	return map[string]method{
-		"nodeName": text(nodeName), "innerHTML": text(innerHTML), "textContent": text(textContent), "toString": text(describe),
+		"nodeName": text(nodeName), "innerHTML": text(innerHTML), "textContent": text(textContent), "toString": text(outerHTML),
 		"nodeType":  k.reading(func(n *html.Node, _ *nodes, _ sobek.FunctionCall) any { return nodeType(n) }),
 		"nodeValue": k.reading(func(n *html.Node, _ *nodes, _ sobek.FunctionCall) any { return nodeValue(n) }),
 		"id":        text(func(n *html.Node) string { return attribute(n, "id") }),
@@ -160,13 +160,6 @@ func nodeValue(n *html.Node) any {
 		return n.Data
 	}
 	return sobek.Undefined()
-}
-
-func describe(n *html.Node) string {
-	if n.Type == html.ElementNode {
-		return "[object html.Node]"
-	}
-	return nodeName(n)
 }
 
 // lang is the language of the nearest element that tells it.

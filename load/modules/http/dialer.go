@@ -53,7 +53,14 @@ func (c *conn) Write(b []byte) (int, error) {
 
 // dial connects to host:port. A refusal by an option is a [*blockedError].
 func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	return d.connect(ctx, network, address)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	cancelWithRequest(ctx, cancel)
+	c, err := d.connect(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 func (d *dialer) connect(ctx context.Context, network, address string) (*conn, error) {
@@ -82,6 +89,9 @@ func (d *dialer) connect(ctx context.Context, network, address string) (*conn, e
 
 // dialTLS connects to host:port and makes the connection secure.
 func (d *dialer) dialTLS(ctx context.Context, network, address string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	cancelWithRequest(ctx, cancel)
 	c, err := d.connect(ctx, network, address)
 	if err != nil {
 		return nil, err
@@ -99,6 +109,26 @@ func (d *dialer) dialTLS(ctx context.Context, network, address string) (net.Conn
 	}
 	c.secured = time.Now()
 	return secure, nil
+}
+
+// requestDone is the key of a channel that is closed when the request that
+// needs a connection ends. The Transport connects under a context that
+// outlives the request and keeps only its values.
+type requestDone struct{}
+
+// cancelWithRequest calls cancel when the request of ctx ends before ctx does.
+func cancelWithRequest(ctx context.Context, cancel context.CancelFunc) {
+	done, ok := ctx.Value(requestDone{}).(<-chan struct{})
+	if !ok {
+		return
+	}
+	go func() {
+		select {
+		case <-done:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 }
 
 // target applies the options blockHostnames, hosts and dns to an address.

@@ -127,7 +127,7 @@ func (d *direct) take(ctx context.Context, deadline time.Time, address string) (
 		}
 		return nil, err
 	}
-	c := &plainConn{conn: own, address: address, ctx: ctx, room: -1}
+	c := &plainConn{conn: own, address: address, done: ctx.Done(), room: -1}
 	c.r, c.w = bufio.NewReader(c), bufio.NewWriter(own)
 	if tcp, ok := own.Conn.(*net.TCPConn); ok {
 		c.raw, _ = tcp.SyscallConn() // nil skips the look
@@ -155,7 +155,7 @@ func (d *direct) pop(ctx context.Context, address string) *plainConn {
 	}
 	c := list[len(list)-1]
 	d.idle[address] = list[:len(list)-1]
-	c.ctx = ctx
+	c.done = ctx.Done()
 	d.busy[c] = struct{}{}
 	return c
 }
@@ -167,7 +167,7 @@ func (d *direct) free(c *plainConn, reusable bool) {
 	list := d.idle[c.address]
 	reusable = reusable && len(list) < d.perHost && c.r.Buffered() == 0
 	if reusable {
-		c.since, c.ctx = time.Now(), nil
+		c.since, c.done = time.Now(), nil
 		d.idle[c.address] = append(list, c)
 	}
 	d.mu.Unlock()
@@ -189,11 +189,11 @@ func (d *direct) closeIdle() {
 }
 
 // interrupt has the requests of a context that ended fail.
-func (d *direct) interrupt(ctx context.Context) {
+func (d *direct) interrupt(done <-chan struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for c := range d.busy {
-		if c.ctx == ctx {
+		if c.done == done {
 			_ = c.SetDeadline(time.Unix(1, 0)) // fails only on a closed connection
 		}
 	}

@@ -113,9 +113,9 @@ func TestAPostIsNotSentTwice(t *testing.T) {
 }
 
 func TestARequestEndsWithItsIteration(t *testing.T) {
+	silent := rawServer(t, func(c net.Conn) { io.Copy(io.Discard, c) })
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	for _, scheme := range []string{"http", "https"} { // the latter hangs in its handshake
-		silent := rawServer(t, func(c net.Conn) { io.Copy(io.Discard, c) })
 		began := time.Now()
 		o := play(t, strings.Replace(silent, "http", scheme, 1), `export const options = { scenarios: { s: { executor: 'constant-vus', vus: 2, duration: '1s', gracefulStop: '0s' } } };
 			---

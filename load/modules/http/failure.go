@@ -162,7 +162,7 @@ func classifyTLS(err error) (code int, text string) {
 }
 
 func classifyHTTP2(err error) (code int, text string) {
-	var away http2.GoAwayError //nolint:staticcheck // what the transport still returns
+	var away http2.GoAwayError
 	var stream http2.StreamError
 	var connection http2.ConnectionError
 	switch {

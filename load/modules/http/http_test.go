@@ -53,6 +53,20 @@ func TestTheShapeOfAResponse(t *testing.T) {
 		same('cookies', r.cookies, {});`)
 }
 
+func TestTheDefaultExport(t *testing.T) {
+	passes(t, 6, serve(t), `
+		same('functions', ['get', 'batch', 'CookieJar'].map((k) => typeof http[k]), ['function', 'function', 'function']);
+		same('one function', http.get === http.get, true);
+		same('keys', [Object.keys(http).includes('asyncRequest'), Object.keys(http).includes('OCSP_REASON_CA_COMPROMISE'), 'nope' in http], [true, true, false]);
+		const get = http.get;
+		http.get = (url) => get(url, { tags: { wrapped: 'y' } });
+		http.mine = 1;
+		same('wrapped', [http.get(B + '/json').status, http.mine, Object.keys(http).includes('mine')], [200, 1, true]);
+		same('constants', [http.TLS_1_0, http.TLS_1_3, http.OCSP_STATUS_REVOKED], ['tls1.0', 'tls1.3', 'revoked']);
+		delete http.mine;
+		same('deleted', http.mine, undefined);`)
+}
+
 func TestRequestBodies(t *testing.T) {
 	passes(t, 14, serve(t), `
 		const post = (body, params) => http.post(B + '/echo', body, params).json();

@@ -46,9 +46,9 @@ type line struct {
 	agent     http.Header // the headers of a request that sets none
 	log       *slog.Logger
 
-	// watched is the context that ends with the idle connections; see
+	// watched is of the context whose end closes the idle connections; see
 	// closeWith.
-	watched context.Context
+	watched <-chan struct{}
 }
 
 func newLine(c *common, vu int, log *slog.Logger) *line {
@@ -80,13 +80,14 @@ func newLine(c *common, vu int, log *slog.Logger) *line {
 // ctx ends: nobody else tells that a VU is through. Iterations in a row share
 // their context.
 func (l *line) closeWith(ctx context.Context) {
-	if l.watched == ctx {
+	done := ctx.Done()
+	if l.watched == done {
 		return
 	}
-	l.watched = ctx
+	l.watched = done
 	context.AfterFunc(ctx, func() {
 		if l.direct != nil {
-			l.direct.interrupt(ctx)
+			l.direct.interrupt(done)
 		}
 		l.closeIdle()
 	})
@@ -124,7 +125,7 @@ func (l *line) send(ctx context.Context, deadline time.Time, req *http.Request, 
 		return res, held{conn: c}, err
 	}
 	ctx, cancel := context.WithDeadlineCause(ctx, deadline, errTimeout)
-	res, err := l.transport.RoundTrip(req.WithContext(t.watch(ctx)))
+	res, err := l.transport.RoundTrip(req.WithContext(t.watch(context.WithValue(ctx, requestDone{}, ctx.Done()))))
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}

@@ -36,7 +36,6 @@ func (m *module) Exports(h script.Host) script.Exports {
 	c := &client{module: m, host: host, rt: host.Runtime(), expected: successful(),
 		addresses: newMemo[string, *address](maxAddresses), tagSets: newMemo[tagKey, *results.Tags](maxTagSets)}
 	c.metrics = metricsOf(host)
-	c.responses = c.responsePrototype()
 	c.jars = c.jarClass()
 	host.BeforeIteration(c.startIteration)
 	host.AfterRun(c.recordTraffic)
@@ -59,7 +58,57 @@ func (m *module) Exports(h script.Host) script.Exports {
 	for name, value := range constants() {
 		named[name] = value
 	}
-	return script.Exports{Named: named}
+	return script.Exports{Named: named, Default: c.rt.NewDynamicObject(&exports{rt: c.rt, named: named, made: map[string]sobek.Value{}})}
+}
+
+// exports is the default export. Its functions are made when they are used:
+// objects for all of them would be a large part of what a VU costs.
+type exports struct {
+	rt    *sobek.Runtime
+	named map[string]any
+	made  map[string]sobek.Value // also what the script has put there
+}
+
+var _ sobek.DynamicObject = (*exports)(nil)
+
+// Get returns an export, or nil.
+func (e *exports) Get(name string) sobek.Value {
+	if v, ok := e.made[name]; ok {
+		return v
+	}
+	export, ok := e.named[name]
+	if !ok {
+		return nil
+	}
+	v := e.rt.ToValue(export)
+	e.made[name] = v
+	return v
+}
+
+// Set replaces or adds an export, for this VU.
+func (e *exports) Set(name string, v sobek.Value) bool {
+	e.made[name] = v
+	return true
+}
+
+// Has reports whether there is an export.
+func (e *exports) Has(name string) bool { return e.Get(name) != nil }
+
+// Delete keeps what the module exports.
+func (e *exports) Delete(name string) bool {
+	delete(e.made, name)
+	return e.named[name] == nil
+}
+
+// Keys lists the exports.
+func (e *exports) Keys() []string {
+	names := sortedKeys(e.named)
+	for _, name := range sortedKeys(e.made) {
+		if _, own := e.named[name]; !own {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // native is the type of functions that sobek calls without reflection.
@@ -74,7 +123,7 @@ type client struct {
 	metrics  metrics
 	expected *statuses // of setResponseCallback; nil judges nothing
 
-	responses *sobek.Object // the prototype of responses
+	responses *sobek.Object // the prototype of responses; nil until used
 	jars      *sobek.Object // the class CookieJar
 
 	// line is what requests go through; nil until the first.

@@ -201,12 +201,16 @@ func encodeTags(v sobek.Value) (string, error) {
 	}
 	var b strings.Builder
 	for _, name := range o.Keys() {
-		b.WriteString(strings.ReplaceAll(name, "\x00", ""))
-		b.WriteByte(0)
-		b.WriteString(strings.ReplaceAll(o.Get(name).String(), "\x00", ""))
-		b.WriteByte(0)
+		writeTag(&b, name, o.Get(name).String())
 	}
 	return b.String(), nil
+}
+
+func writeTag(b *strings.Builder, name, value string) {
+	for _, text := range [...]string{name, value} {
+		b.WriteString(strings.ReplaceAll(text, "\x00", ""))
+		b.WriteByte(0)
+	}
 }
 
 // decodeTags calls f for each of the tags that encodeTags wrote.

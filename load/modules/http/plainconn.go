@@ -2,7 +2,6 @@ package k6http
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +17,7 @@ type plainConn struct {
 	r       *bufio.Reader
 	w       *bufio.Writer
 	raw     syscall.RawConn
-	ctx     context.Context // of the request; its end interrupts reads and writes
+	done    <-chan struct{} // of the context of the request; its end interrupts reads and writes
 	room    int64           // bytes that may still be read; negative is no limit
 	since   time.Time       // it has been idle
 }

@@ -20,6 +20,9 @@ type response struct {
 var _ sobek.DynamicObject = (*response)(nil)
 
 func (c *client) response(o *outcome) sobek.Value {
+	if c.responses == nil {
+		c.responses = c.responsePrototype()
+	}
 	object := c.rt.NewDynamicObject(&response{client: c, o: o})
 	// an extensible object takes any prototype
 	_ = object.SetPrototype(c.responses)

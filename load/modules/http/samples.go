@@ -23,9 +23,11 @@ func metricsOf(h script.ProtocolHost) metrics {
 }
 
 // report records the samples of a request and logs its failure. Of an
-// iteration that was cut, nothing is recorded.
+// iteration that was cut, nothing is recorded, and nothing more is run.
 func (c *client) report(ctx context.Context, o *outcome) {
 	if ctx.Err() != nil {
+		// The engine does so too, but maybe only after the script went on.
+		c.rt.Interrupt(context.Cause(ctx))
 		return
 	}
 	for i := range o.hops {
