@@ -128,9 +128,6 @@ func (f *Fleet) Close() error {
 	return errors.Join(errs...)
 }
 
-// Size returns the number of clients.
-func (f *Fleet) Size() int { return len(f.members) }
-
 // Next returns the index of a client, each in turn.
 func (f *Fleet) Next() int { return int((f.next.Add(1) - 1) % uint64(len(f.members))) }
 

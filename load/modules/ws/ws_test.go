@@ -96,8 +96,11 @@ func TestConnect(t *testing.T) {
 				s.on('pong', () => log.push('pong'));
 				s.on('ping', () => log.push('ping'));
 				s.on('close', (code) => log.push('close ' + code));
-				s.setInterval(() => { if (++ticks === 3) log.push('ticked'); }, 10);
-				s.setTimeout(() => s.send('close'), 200);
+				s.setInterval(() => {
+					if (++ticks !== 3) return;
+					log.push('ticked');
+					s.setTimeout(() => s.send('close'), 10);
+				}, 10);
 			});
 			check(log, {
 				first: (l) => l[0] === 'open' && l[1] === 'hello', header: (l) => l.includes('v'), pong: (l) => l.includes('pong'),
