@@ -105,12 +105,17 @@ func (d *Data) Adopt(_ context.Context, e targets.Entry) error {
 	return nil
 }
 
-// Purge deletes the documents of an object.
+// Purge deletes the documents of an object. Secondaries learn of the new owner
+// first: one that held the old entry would else serve an emptied range as its
+// own.
 func (d *Data) Purge(ctx context.Context, o targets.Object) error {
 	if err := d.needPrimary("purge"); err != nil {
 		return err
 	}
-	_, err := d.appendThroughGate(ctx, record{kind: recordPurge, object: o})
+	_, err := d.Flush(ctx, o)
+	if err == nil {
+		_, err = d.appendThroughGate(ctx, record{kind: recordPurge, object: o})
+	}
 	if err != nil {
 		return fmt.Errorf("purge %s: %w", o, err)
 	}
