@@ -18,11 +18,11 @@ const roleVariable = "METACHAOS_REFERENCE_TEST_ROLE"
 func TestMain(m *testing.M) {
 	switch os.Getenv(roleVariable) {
 	case "":
-		os.Exit(m.Run()) //nolint:forbidigo // the way of TestMain
+		os.Exit(m.Run())
 	case "node":
 		if err := reference.NodeMain(context.Background(), os.Stdin, os.Stdout, os.Stderr); err != nil {
 			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1) //nolint:forbidigo // the node of the test
+			os.Exit(1)
 		}
 	case "parent":
 		parentMain()

@@ -1,6 +1,7 @@
 package k6html
 
 import (
+	"maps"
 	"strings"
 
 	"github.com/PuerkitoBio/goquery"
@@ -11,10 +12,18 @@ import (
 // elementMethods are those of the DOM that read, as functions.
 func (k *kit) elementMethods() map[string]method {
 	all := k.nodeMethods()
-	for name, m := range k.propertyMethods() {
-		all[name] = m
-	}
+	maps.Copy(all, k.comparisons())
+	maps.Copy(all, k.propertyMethods())
 	return all
+}
+
+// comparisons are methods that take another element.
+func (k *kit) comparisons() map[string]method {
+	return map[string]method{
+		"contains":    k.comparing(contains),
+		"isSameNode":  k.comparing(func(a, b *html.Node) bool { return a == b }),
+		"isEqualNode": k.comparing(func(a, b *html.Node) bool { return outerHTML(a) == outerHTML(b) }),
+	}
 }
 
 // nodeMethods are what every element has. They look at the first node.
@@ -87,9 +96,6 @@ func (k *kit) nodeMethods() map[string]method {
 			}
 			return sobek.Undefined()
 		}),
-		"contains":    k.comparing(contains),
-		"isSameNode":  k.comparing(func(a, b *html.Node) bool { return a == b }),
-		"isEqualNode": k.comparing(func(a, b *html.Node) bool { return outerHTML(a) == outerHTML(b) }),
 	}
 }
 

@@ -81,19 +81,7 @@ func (l *line) hop(ctx context.Context, o *outcome, c *course, at leg) (next leg
 	req := l.prepare(o, at)
 	res, held, err := l.send(ctx, c.deadline, req, at.size(), t)
 	if err == nil {
-		o.request.jar.store(at.to.url, res)
-		complete := false
-		if next, follow, err = c.next(at, res); follow {
-			complete = ended(res.Body, maxDrained)
-		} else if err == nil {
-			o.content, err = readContent(res, o.request.responseType)
-			complete = err == nil
-		}
-		if complete || held.conn == nil { // to close a direct one would be to read it to its end
-			res.Body.Close()
-		}
-		l.release(held, complete && keeps(req, res))
-		l.debugResponse(res, o.content)
+		next, follow, err = l.receive(o, c, at, res, held)
 	} else {
 		l.release(held, false)
 	}
@@ -122,10 +110,23 @@ func (l *line) hop(ctx context.Context, o *outcome, c *course, at leg) (next leg
 	return next, follow
 }
 
-// keeps reports whether a connection can serve again after a response that was
-// read to its end.
-func keeps(req *http.Request, res *http.Response) bool {
-	return !res.Close && !req.Close && res.StatusCode != http.StatusSwitchingProtocols
+// receive reads the rest of a response, or what little has to be read of one
+// that is not the last, and gives back what it holds.
+func (l *line) receive(o *outcome, c *course, at leg, res *http.Response, h held) (next leg, follow bool, err error) {
+	o.request.jar.store(at.to.url, res)
+	complete := false
+	if next, follow, err = c.next(at, res); follow {
+		complete = ended(res.Body, maxDrained)
+	} else if err == nil {
+		o.content, err = readContent(res, o.request.responseType)
+		complete = err == nil
+	}
+	if complete || h.conn == nil { // to close a direct one would be to read it to its end
+		res.Body.Close()
+	}
+	l.release(h, complete && !res.Close && !res.Request.Close && res.StatusCode != http.StatusSwitchingProtocols)
+	l.debugResponse(res, o.content)
+	return next, follow, err
 }
 
 // answered notes what samples tell of a response.

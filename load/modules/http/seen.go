@@ -22,9 +22,12 @@ type ocspSeen struct {
 func seenTLS(state *tls.ConnectionState) *tlsSeen {
 	seen := &tlsSeen{version: versionName(state.Version), cipherSuite: tls.CipherSuiteName(state.CipherSuite),
 		ocsp: ocspSeen{status: ocspUnknown}}
+	if len(state.OCSPResponse) == 0 {
+		return seen
+	}
 	answer, err := ocsp.ParseResponse(state.OCSPResponse, nil)
 	if err != nil {
-		return seen // none, or not readable
+		return seen // nothing that can be told
 	}
 	seen.ocsp = ocspSeen{producedAt: answer.ProducedAt.Unix(), thisUpdate: answer.ThisUpdate.Unix(), nextUpdate: answer.NextUpdate.Unix()}
 	switch answer.Status {

@@ -44,27 +44,29 @@ func (v *tlsVersions) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*plain)(v))
 }
 
-// versionNames are the texts that scripts see for versions of TLS.
-func versionNames() map[string]uint16 {
-	return map[string]uint16{"tls1.0": tls.VersionTLS10, "tls1.1": tls.VersionTLS11, "tls1.2": tls.VersionTLS12, "tls1.3": tls.VersionTLS13}
-}
-
 func parseVersion(text string) (uint16, error) {
 	if text == "" {
 		return 0, nil
 	}
-	version, ok := versionNames()[text]
-	if !ok {
-		return 0, fmt.Errorf("options.tlsVersion: want one of tls1.0, tls1.1, tls1.2 and tls1.3, got %q", text)
+	for version := uint16(tls.VersionTLS10); version <= tls.VersionTLS13; version++ {
+		if versionName(version) == text {
+			return version, nil
+		}
 	}
-	return version, nil
+	return 0, fmt.Errorf("options.tlsVersion: want one of tls1.0, tls1.1, tls1.2 and tls1.3, got %q", text)
 }
 
+// versionName is the text that scripts see for a version of TLS.
 func versionName(version uint16) string {
-	for name, v := range versionNames() {
-		if v == version {
-			return name
-		}
+	switch version {
+	case tls.VersionTLS10:
+		return "tls1.0"
+	case tls.VersionTLS11:
+		return "tls1.1"
+	case tls.VersionTLS12:
+		return "tls1.2"
+	case tls.VersionTLS13:
+		return "tls1.3"
 	}
 	return ""
 }
