@@ -12,6 +12,7 @@ import (
 
 	"github.com/metachaos/metachaos/internal/experiment"
 	"github.com/metachaos/metachaos/internal/k6options"
+	k6http "github.com/metachaos/metachaos/load/modules/http"
 	"github.com/metachaos/metachaos/load/script"
 	"github.com/metachaos/metachaos/plans"
 )
@@ -22,7 +23,7 @@ func (a *app) experimentConfig(name string, f runFlags, k6 *session) (experiment
 	if !isScript(name) {
 		k6.DropLoad()
 	}
-	c := experiment.Config{Version: readVersion().Version, Logger: k6.Loggers.Log, Console: k6.Console, Modules: builtinModules(k6.secrets),
+	c := experiment.Config{Version: readVersion().Version, Logger: k6.Loggers.Log, Console: k6.Console, Modules: builtinModules(k6.secrets), CheckOptions: k6http.CheckOptions,
 		Overrides: k6.Overrides, AllowRemote: k6.AllowRemote, BaseMode: k6.BaseMode, Kinds: builtinKinds(a.Err), Faults: builtinFaults}
 	var err error
 	if c.Journal, err = openJournal(); err != nil {

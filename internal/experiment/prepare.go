@@ -39,6 +39,9 @@ type Config struct {
 	Version               string
 	// Modules that scripts can import beside k6's core and k6/x/metacache.
 	Modules map[string]script.Module
+	// CheckOptions reports options of the script that no module could obey; nil
+	// accepts all.
+	CheckOptions func(*script.Options) error
 	// Kinds of targets and faults that are built in.
 	Kinds  map[string]Kind
 	Faults func(targets.Target) map[string]chaos.Fault

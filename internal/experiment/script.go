@@ -34,6 +34,11 @@ func (e *Experiment) loadScript(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if c.CheckOptions != nil {
+		if err := c.CheckOptions(program.Options()); err != nil {
+			return &ConfigError{err}
+		}
+	}
 	e.program = program
 	thresholds := map[string][]analysis.Threshold{}
 	for metric, list := range program.Options().Thresholds {

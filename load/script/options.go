@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/metachaos/metachaos/internal/suggest"
 	"github.com/metachaos/metachaos/load"
 )
 
@@ -152,7 +153,7 @@ func resolveOptions(layers ...Layer) (o *Options, warnings []string, err error) 
 	all := merge(layers...)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if !slices.Contains(knownOptions[:], name) {
-			warnings = append(warnings, fmt.Sprintf("option %q means nothing and is ignored%s", name, nearest(name, knownOptions[:])))
+			warnings = append(warnings, fmt.Sprintf("option %q means nothing and is ignored (%s)", name, suggest.Name(name, knownOptions[:])))
 		}
 	}
 	o = &Options{}

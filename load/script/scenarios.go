@@ -10,8 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agnivade/levenshtein"
-
+	"github.com/metachaos/metachaos/internal/suggest"
 	"github.com/metachaos/metachaos/load"
 )
 
@@ -141,7 +140,7 @@ func decodeScenario(path string, raw json.RawMessage) (f scenarioFields, err err
 	known := slices.Concat(commonFields, executorFields[f.Executor])
 	for key := range keys {
 		if !slices.Contains(known, key) {
-			return f, fmt.Errorf("%s: %s has no field %q%s; it has %s", path, f.Executor, key, nearest(key, known), strings.Join(known, ", "))
+			return f, fmt.Errorf("%s: %s has no field %q (%s)", path, f.Executor, key, suggest.Name(key, known))
 		}
 	}
 	if err := decodeJSON(path, raw, &f); err != nil {
@@ -267,18 +266,4 @@ func typeName(kind string) string {
 		return "an object"
 	}
 	return "a " + kind
-}
-
-// nearest suggests the known name that is likely meant.
-func nearest(name string, known []string) string {
-	best, distance := "", 3
-	for _, k := range known {
-		if d := levenshtein.ComputeDistance(name, k); d < distance {
-			best, distance = k, d
-		}
-	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf(" (did you mean %q?)", best)
 }

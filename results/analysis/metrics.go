@@ -111,7 +111,7 @@ func (m *Metrics) selected(key string) (*series, error) {
 			return sub, nil
 		}
 	}
-	sub := &series{name: key, metric: metric, sink: newSink(metric.Kind), tags: sel.Tags}
+	sub := &series{name: key, metric: metric, sink: stats.NewSink(string(metric.Kind)), tags: sel.Tags}
 	parent.subs = append(parent.subs, sub)
 	parent.matching = map[*results.Tags][]*series{}
 	return sub, nil
@@ -120,23 +120,10 @@ func (m *Metrics) selected(key string) (*series, error) {
 func (m *Metrics) of(metric *results.Metric) *series {
 	s := m.series[metric]
 	if s == nil {
-		s = &series{name: metric.Name, metric: metric, sink: newSink(metric.Kind)}
+		s = &series{name: metric.Name, metric: metric, sink: stats.NewSink(string(metric.Kind))}
 		m.series[metric] = s
 	}
 	return s
-}
-
-func newSink(kind results.MetricKind) stats.Sink {
-	switch kind {
-	case results.Counter:
-		return &stats.Counter{}
-	case results.Gauge:
-		return &stats.Gauge{}
-	case results.Rate:
-		return &stats.Rate{}
-	default:
-		return &stats.Trend{}
-	}
 }
 
 // Record adds samples.

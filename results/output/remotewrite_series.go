@@ -66,7 +66,7 @@ func (set *seriesSet) of(metric *results.Metric, tags *results.Tags) *rwSeries {
 	}
 	series := set.byLabels[text]
 	if series == nil {
-		series = &rwSeries{metric: metric, labels: labels, sink: newSink(metric.Kind)}
+		series = &rwSeries{metric: metric, labels: labels, sink: stats.NewSink(string(metric.Kind))}
 		if metric.Kind == results.Trend && set.histograms {
 			series.histogram = newHistogram()
 		}
@@ -95,19 +95,6 @@ func labelsOf(tags map[string]string) []label {
 		}
 	}
 	return all
-}
-
-func newSink(kind results.MetricKind) stats.Sink {
-	switch kind {
-	case results.Counter:
-		return &stats.Counter{}
-	case results.Gauge:
-		return &stats.Gauge{}
-	case results.Rate:
-		return &stats.Rate{}
-	default:
-		return &stats.Trend{}
-	}
 }
 
 // points returns what is to be sent of the series: those that were touched, or

@@ -69,3 +69,18 @@ type Sink interface {
 	// false when sinks of this kind do not have the statistic.
 	Stat(s Stat, elapsed time.Duration) (float64, bool)
 }
+
+// NewSink returns an empty sink for a kind of metric: counter, gauge, rate, or
+// else trend.
+func NewSink(kind string) Sink {
+	switch kind {
+	case "counter":
+		return &Counter{}
+	case "gauge":
+		return &Gauge{}
+	case "rate":
+		return &Rate{}
+	default:
+		return &Trend{}
+	}
+}
