@@ -66,10 +66,14 @@ func (t *availabilityTally) report(out figures, s *scene) {
 	}
 }
 
+// shortestGoodput is the least that goodput is judged over: in less, whether
+// an operation happens to end within the window decides.
+const shortestGoodput = time.Second
+
 func (t *availabilityTally) goodput() figure {
 	seconds := t.span.seconds()
-	if seconds == 0 {
-		return unknown("the window has no length")
+	if seconds < shortestGoodput.Seconds() {
+		return unknown("the window lasts %.3g s: goodput is judged over %v or more", seconds, shortestGoodput)
 	}
 	return figure{
 		value:    float64(t.done) / seconds,

@@ -188,6 +188,17 @@ func TestAvailability(t *testing.T) {
 	})
 }
 
+// An interrupted run may end milliseconds after a fault was taken back: that no
+// operation ended in so short a window is no loss of goodput.
+func TestGoodputIsNotJudgedOverAMoment(t *testing.T) {
+	for length, known := range map[time.Duration]bool{6500 * time.Microsecond: false, 999 * time.Millisecond: false, time.Second: true} {
+		after := span{window: Window{After, "f"}, to: length}
+		if f := feed(newAvailabilityTally(after))["availability.goodput"]; f.known() != known {
+			t.Errorf("over %v: %+v, want a value: %v", length, f, known)
+		}
+	}
+}
+
 func TestRecovery(t *testing.T) {
 	after := span{window: Window{After, "f"}, from: at(5000), to: at(9500), open: true}
 	perSecond := func(done ...int) []targets.Event {
